@@ -1,0 +1,82 @@
+"""SampleBuilder: the only way to make a DeviceSample, where every value is range-checked once and every absence counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from schemas.catalogue import BY_NAME
+from schemas.telemetry import v1
+from schemas.values import NUMBER_OF_REASON, Reading, Reason
+
+if TYPE_CHECKING:
+    from schemas.catalogue import Metric
+
+_UINT_MAX = {"uint32": 2**32 - 1, "uint64": 2**64 - 1}
+
+
+class SampleBuilder:
+    """Builds one DeviceSample.
+
+    `set` takes a value in the catalogue's unit; one outside the valid range (NaN and negative counters included) becomes
+    absent(out_of_range). `absent` takes a reason. Both raise KeyError on a name that is not in the catalogue. A field given
+    neither is "not due this tick". `rejects` counts what became absent, by (metric, reason).
+    """
+
+    def __init__(self, uid: str, index: int = 0) -> None:
+        if not uid:
+            raise ValueError("a sample needs a device uid (<vendor>:<uuid|serial|node:bdf>)")
+        self._sample = v1.DeviceSample(uid=uid, index=index)
+        self._absent: dict[str, Reason] = {}
+        self.rejects: Counter[tuple[str, Reason]] = Counter()
+
+    def set(self, field: str, value: Reading | None) -> SampleBuilder:
+        """Set a field; an `Absent` is passed on to `absent`, None (nothing said) is absent(error)."""
+        metric = BY_NAME[field]
+        if value is None:
+            return self.absent(field, "error")
+        if not isinstance(value, int | float):
+            return self.absent(field, value.reason)
+        if not metric.valid(value) or value > _UINT_MAX.get(metric.wire, float("inf")):
+            return self.absent(field, "out_of_range")
+        setattr(self._sample, field, _typed(metric, value))
+        self._absent.pop(field, None)
+        return self
+
+    def absent(self, field: str, reason: Reason) -> SampleBuilder:
+        """Say that a field could not be read, and why."""
+        metric = BY_NAME[field]
+        self._sample.ClearField(metric.name)
+        self._absent[field] = reason
+        self.rejects[(field, reason)] += 1
+        return self
+
+    def vendor(self, name: str, value: float) -> SampleBuilder:
+        """Set a registered vendor extra."""
+        self._sample.vendor_metrics[name] = value
+        return self
+
+    def info(self, info: v1.DeviceInfo) -> SampleBuilder:
+        """Attach the device's identity; the publisher keeps it in full samples only."""
+        self._sample.info.CopyFrom(info)
+        return self
+
+    def build(self) -> v1.DeviceSample:
+        """The finished sample; absences are grouped by reason, so that they cost bytes only where they occur."""
+        del self._sample.absences[:]
+        by_reason: dict[Reason, list[int]] = {}
+        for field, reason in self._absent.items():
+            by_reason.setdefault(reason, []).append(BY_NAME[field].number)
+        for reason, numbers in sorted(by_reason.items()):
+            self._sample.absences.add(reason=NUMBER_OF_REASON[reason], field_number=sorted(numbers))
+        return self._sample
+
+
+def _typed(metric: Metric, value: float) -> float | int | bool:
+    match metric.wire:
+        case "float" | "double":
+            return float(value)
+        case "uint32" | "uint64":
+            return round(value)
+        case "bool":
+            return bool(value)
