@@ -134,4 +134,4 @@ def tick_time(owned: Iterable[Partition], watermark_ns: Mapping[Partition, int],
 ReadingEvent = v1.DeviceEvent | v1.ContextEvent | v1.AllocationSnapshot | v1.AllocationChange | v1.InferenceWindow | v1.InventoryRecord
 """What a collector may say besides samples; the publisher puts each on its topic."""
 
-Role = Literal["agent", "attribute", "detect", "alert", "store", "notify", "mirror", "forecast"]
+Role = Literal["agent", "attribute", "detect", "alert", "sqlite", "influxdb", "notify", "mirror", "forecast"]

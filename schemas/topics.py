@@ -64,24 +64,24 @@ DLQ: Final = "xpulse.dlq"
 
 # fmt: off
 TOPICS: Final[tuple[Topic, ...]] = (
-    Topic(SAMPLES, "cluster/node", v1.SampleBatch, None, DAY_MS, True, ("agent",), ("attribute", "detect", "store", "forecast"), "what the devices said, one batch per node, source and tick"),
+    Topic(SAMPLES, "cluster/node", v1.SampleBatch, None, DAY_MS, True, ("agent",), ("attribute", "detect", "sqlite", "influxdb", "forecast"), "what the devices said, one batch per node, source and tick"),
     Topic(INVENTORY, "cluster/node[/uid]", v1.InventoryRecord, None, None, False, ("agent",), ("detect",), "which nodes and devices exist"),
-    Topic(DEVICE_EVENTS, "cluster/node", v1.DeviceEvent, None, 30 * DAY_MS, True, ("agent",), ("detect", "store"), "Xid, hot-plug, lost, hang, maintenance"),
-    Topic(CONTEXT_EVENTS, "entity", v1.ContextEvent, None, 7 * DAY_MS, True, ("agent",), ("detect", "store"), "deploys, restarts, maintenance: what explains a change"),
+    Topic(DEVICE_EVENTS, "cluster/node", v1.DeviceEvent, None, 30 * DAY_MS, True, ("agent",), ("detect", "sqlite", "influxdb"), "Xid, hot-plug, lost, hang, maintenance"),
+    Topic(CONTEXT_EVENTS, "entity", v1.ContextEvent, None, 7 * DAY_MS, True, ("agent",), ("detect", "sqlite", "influxdb"), "deploys, restarts, maintenance: what explains a change"),
     Topic(ALLOCATIONS, "cluster/node", v1.AllocationSnapshot, None, None, False, ("agent",), ("attribute",), "who holds which device, the node's full state"),
-    Topic(ALLOCATION_CHANGES, "cluster/node", v1.AllocationChange, None, 40 * DAY_MS, True, ("agent",), ("store",), "intervals opened, closed, corrected: what billing reads"),
-    Topic(INFERENCE, "cluster/node", v1.InferenceWindow, None, DAY_MS, True, ("agent",), ("detect", "store"), "what the inference servers did per window"),
-    Topic(USAGE, "cluster/node", v1.AttributedBatch, None, DAY_MS, True, ("attribute",), ("detect", "store"), "how much of a device each workload used"),
+    Topic(ALLOCATION_CHANGES, "cluster/node", v1.AllocationChange, None, 40 * DAY_MS, True, ("agent",), ("sqlite", "influxdb",), "intervals opened, closed, corrected: what billing reads"),
+    Topic(INFERENCE, "cluster/node", v1.InferenceWindow, None, DAY_MS, True, ("agent",), ("detect", "sqlite", "influxdb"), "what the inference servers did per window"),
+    Topic(USAGE, "cluster/node", v1.AttributedBatch, None, DAY_MS, True, ("attribute",), ("detect", "sqlite", "influxdb"), "how much of a device each workload used"),
     Topic(SERVICE_PARTS, "service", None, None, DAY_MS, True, (), (), "reserved: per-node features of a service"),
     Topic(SERVICES, "service", None, None, DAY_MS, True, (), (), "reserved: per-service views"),
     Topic(PEER_STATS, "cluster/model", None, 1, DAY_MS, True, (), (), "reserved: sketches for comparing a device with its like"),
-    Topic(FINDINGS, "rule+entity", v1.Finding, 1, 7 * DAY_MS, False, ("detect",), ("alert", "store"), "what is odd now: levels, repeated every 15 s while active"),
+    Topic(FINDINGS, "rule+entity", v1.Finding, 1, 7 * DAY_MS, False, ("detect",), ("alert", "sqlite", "influxdb"), "what is odd now: levels, repeated every 15 s while active"),
     Topic(ALERT_STATE, "fingerprint", v1.AlertState, 1, None, False, ("alert",), ("alert",), "state of each open episode"),
-    Topic(ALERTS, "fingerprint", v1.Alert, 1, 30 * DAY_MS, False, ("alert",), ("alert", "notify", "mirror", "store"), "alert transitions"),
+    Topic(ALERTS, "fingerprint", v1.Alert, 1, 30 * DAY_MS, False, ("alert",), ("alert", "notify", "mirror", "sqlite", "influxdb"), "alert transitions"),
     Topic(ALERTS_JSON, "fingerprint", None, 1, 30 * DAY_MS, False, ("mirror",), (), "the same as JSON, for plain consumers"),
-    Topic(FORECASTS, "entity", v1.Forecast, None, 7 * DAY_MS, False, ("forecast",), ("detect", "store"), "where a series goes, and withdrawals"),
+    Topic(FORECASTS, "entity", v1.Forecast, None, 7 * DAY_MS, False, ("forecast",), ("detect", "sqlite", "influxdb"), "where a series goes, and withdrawals"),
     Topic(RECORDINGS, "cluster/node", None, None, 7 * DAY_MS, True, (), (), "reserved: high-rate recordings around an event"),
-    Topic(DLQ, "original", None, None, 30 * DAY_MS, True, ("attribute", "detect", "alert", "store", "notify", "mirror", "forecast"), (), "what could not be processed, with its reason"),
+    Topic(DLQ, "original", None, None, 30 * DAY_MS, True, ("attribute", "detect", "alert", "sqlite", "influxdb", "notify", "mirror", "forecast"), (), "what could not be processed, with its reason"),
 )
 # fmt: on
 BY_NAME: Final = {t.name: t for t in TOPICS}
