@@ -1,0 +1,1 @@
+"""Tests of the parts of tests/integration/servers that need no server."""
