@@ -1,0 +1,78 @@
+"""Settings of the stream processors: one section per operator, and what their runners share."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from schemas.section import Section
+
+
+class Attribute(Section):
+    """The join of samples with allocations."""
+
+    wait_seconds: float = Field(default=15.0, gt=0)
+    """How long a sample waits for word of its owner before it is joined as *unknown*."""
+
+    node_buffer_samples: int = Field(default=2_000, ge=1)
+    """Most device samples of one node that may wait; past it the oldest are joined at once as *unknown*, and counted."""
+
+    total_buffer_samples: int = Field(default=400_000, ge=1)
+    """Most device samples that may wait in one process, all nodes together."""
+
+
+class Detect(Section):
+    """Thresholds, anomalies, silence, events and forecasts: what makes Findings."""
+
+    rules: Path | None = None
+    """A YAML file of rules that replaces the built-in ones; empty takes the built-in ones."""
+
+    silence_seconds: float = Field(default=15.0, gt=0)
+    """A node without a batch of samples for this long is silent; a rule of type `silent` may say otherwise."""
+
+    repeat_seconds: float = Field(default=15.0, gt=0)
+    """How often an active finding is sent again, in event time."""
+
+    valid_seconds: float = Field(default=45.0, gt=0)
+    """How long a finding stays true without being repeated; past it the signal is lost."""
+
+    ewma_half_life_seconds: float = Field(default=300.0, gt=0)
+    """Age at which a value counts half in the mean and the variance of the anomaly detector."""
+
+    ewma_warm_up_samples: int = Field(default=60, ge=2)
+    """Samples that a series needs before it can be called anomalous."""
+
+    ewma_winsor_sigmas: float = Field(default=4.0, gt=0)
+    """A value further off than this is clipped to it before it moves the mean, so that a fault does not become the norm."""
+
+    ewma_limit_sigmas: float = Field(default=6.0, gt=0)
+    """Distance from the mean, in standard deviations, at which the score is 0.5: the boundary of anomalous."""
+
+    context_events_per_entity: int = Field(default=5, ge=0)
+    """How many of the newest context events are kept per entity, to be shown in the evidence."""
+
+
+class Alerting(Section):
+    """The life of an alert."""
+
+    keep_firing_seconds: float = Field(default=0.0, ge=0)
+    """How much longer than the rule's own clear time an alert keeps firing after its finding became inactive."""
+
+
+class Streams(Section):
+    """All stream processors."""
+
+    runner: Literal["faust", "direct"] = "faust"
+    """`faust`: one event per step. `direct`: batches of up to 500 records, for high throughput. Switching needs a full stop of the role."""
+
+    rebuild_seconds: float = Field(default=120.0, ge=0)
+    """How far back the input is read again on assignment, to rebuild windowed state."""
+
+    attribute: Attribute = Field(default_factory=Attribute)
+    """The join of samples with allocations."""
+
+    detect: Detect = Field(default_factory=Detect)
+    """What makes findings."""
+
+    alerting: Alerting = Field(default_factory=Alerting)
+    """The life of an alert."""
