@@ -86,7 +86,10 @@ class Forecasting(Section):
     """A rise that would go from nothing to the limit in less than this is an allocation (a model being loaded), not a leak."""
 
     max_gap_steps: int = Field(default=5, ge=0)
-    """Gaps up to this are bridged; what lies before a longer one is forgotten. Twice this without a value is a lost signal."""
+    """Gaps up to this are bridged; what lies before a longer one is left out."""
+
+    lost_steps: int = Field(default=3, ge=1)
+    """After this many steps without a value (and past the metric's max_age) the signal is lost: nothing is forecast from it."""
 
     every_seconds: float = Field(default=60.0, gt=0)
     """How often a round is made, in event time."""
