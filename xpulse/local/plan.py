@@ -1,0 +1,126 @@
+"""Which processes a local stack needs, and the environment that turns the common settings into theirs. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from xpulse.errors import UsageError
+from xpulse.local.child import Spec
+
+_SHAPE: Final = re.compile(r"^(?:(\d+)x)?(\d+)x(\d+)$")
+_DURATION: Final = re.compile(r"^(\d+(?:\.\d+)?)(ms|s|m|h)?$")
+_SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, None: 1.0}
+STREAMS: Final = ("attribute", "detect", "alert")
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Clusters x nodes x devices per node of the simulated fleet."""
+
+    clusters: int
+    nodes: int
+    devices: int
+
+    def cluster_names(self) -> list[str]:
+        return ["local"] if self.clusters == 1 else [f"local-{chr(ord('a') + i)}" for i in range(self.clusters)]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What `xpulse up` was asked for."""
+
+    simulate: Shape | None = None
+    seed: int = 7
+    faults: tuple[str, ...] = ()
+    for_seconds: float | None = None
+    summary: Path | None = None
+    view: bool = True
+    runner: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Bus, store and folders of this run. `embedded` is the built-in bus; else Kafka as configured."""
+
+    brokers: str
+    embedded: bool
+    store: str
+    state: Path
+    cluster: str
+    scenario_started_at_ns: int = 0
+    demo_forecast: bool = False
+    extra: Mapping[str, str] = field(default_factory=dict)
+
+
+def shape(text: str) -> Shape:
+    """`2x8` (nodes x devices) or `2x2x8` (clusters x nodes x devices). Raises UsageError."""
+    match = _SHAPE.match(text)
+    numbers = [int(n) if n else 1 for n in match.groups()] if match else []
+    if not match or min(numbers) < 1:
+        raise UsageError(f"--simulate {text!r}: give NODESxDEVICES as in 2x8, or CLUSTERSxNODESxDEVICES as in 2x2x8, each at least 1")
+    found = Shape(*numbers)
+    if found.clusters > 26 or found.clusters * found.nodes * found.devices > 4096:
+        raise UsageError(f"--simulate {text!r}: at most 26 clusters and 4096 devices on one machine")
+    return found
+
+
+def duration_seconds(text: str, option: str) -> float:
+    """`90s`, `2m`, `1.5h`, `500ms`, or plain seconds. Raises UsageError."""
+    match = _DURATION.match(text)
+    if not match or float(match[1]) <= 0:
+        raise UsageError(f"{option} {text!r}: give a duration above zero as in 150s, 5m or 1h")
+    return float(match[1]) * _SECONDS[match[2]]
+
+
+def environment(options: Options, where: Where) -> dict[str, str]:
+    """XPULSE_* variables over the user's settings for every role of this stack."""
+    found = {
+        "XPULSE_CLUSTER": where.cluster,
+        "XPULSE_STATE_DIR": str(where.state),
+        "XPULSE_BUS__BROKERS": where.brokers,
+        "XPULSE_BUS__EMBEDDED": "true" if where.embedded else "false",
+        "XPULSE_SINKS__STORE": where.store,
+        **where.extra,
+    }
+    if options.runner:
+        found["XPULSE_STREAMS__RUNNER"] = options.runner
+    if options.simulate:
+        found["XPULSE_COLLECTORS__PLUGINS"] = json.dumps(
+            {
+                "nvidia": {"enabled": False},
+                "simulated": {
+                    "enabled": True,
+                    "on_unavailable": "fail",
+                    "settings": {
+                        "clusters": options.simulate.cluster_names(),
+                        "nodes": options.simulate.nodes,
+                        "devices_per_node": options.simulate.devices,
+                        "seed": options.seed,
+                        "started_at_ns": where.scenario_started_at_ns,
+                        "faults": list(options.faults),
+                    },
+                },
+            }
+        )
+    return found
+
+
+def specs(where: Where, environment_: Mapping[str, str]) -> list[Spec]:
+    """The roles of the stack, the ones behind the first row first: readings, then the store, then what reads streams, then the rest."""
+
+    def role(name: str, command: Sequence[str], stage: int) -> Spec:
+        return Spec(name, ("-m", "xpulse.cli.main", *command), environment_, stage)
+
+    return [
+        role("agent", ("agent",), 0),
+        role(where.store, ("sink", where.store), 0),
+        *(role(name, ("stream", name), 1) for name in STREAMS),
+        role("notify", ("sink", "notify"), 2),
+        role("mirror", ("sink", "mirror"), 2),
+        role("forecast", ("forecast",), 2),
+    ]

@@ -1,0 +1,142 @@
+"""Counts what went over the bus: what was published, joined, found, alerted and dead-lettered. Pure: records in, figures out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from schemas import topics
+from schemas.codec import decode
+from schemas.flow import Record, Rejected
+from schemas.telemetry import v1
+
+FOLLOWED = (topics.SAMPLES, topics.USAGE, topics.FINDINGS, topics.ALERTS, topics.FORECASTS, topics.DLQ)
+
+
+class Epoch(NamedTuple):
+    """One life of one source's publisher on one node: within it sequences are gapless."""
+
+    cluster: str
+    node: str
+    source: str
+    agent_epoch: int
+
+
+class Taken(NamedTuple):
+    """What identifies a batch in the store."""
+
+    taken_at_ns: int
+    uids: tuple[str, ...]
+
+
+@dataclass
+class Tally:
+    """`detailed` keeps each batch's identity for the comparison with the store; leave it off for runs without an end."""
+
+    detailed: bool = False
+    published: dict[Epoch, dict[int, Taken]] = field(default_factory=dict)
+    last_sequence: dict[Epoch, int] = field(default_factory=dict)
+    batches: int = 0
+    repeated: int = 0
+    device_samples: int = 0
+    joined: set[tuple[Epoch, int]] = field(default_factory=set)
+    attributed_batches: int = 0
+    owners: Counter[str] = field(default_factory=Counter)
+    findings: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    active: dict[tuple[str, str], bool] = field(default_factory=dict)
+    transitions: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    transition_ids: Counter[tuple[str, str, int]] = field(default_factory=Counter)
+    alerts: dict[str, v1.Alert] = field(default_factory=dict)
+    forecasts: dict[tuple[str, str], v1.Forecast] = field(default_factory=dict)
+    forecast_breaches: Counter[tuple[str, str]] = field(default_factory=Counter)
+    dead_letters: Counter[tuple[str, str]] = field(default_factory=Counter)
+    malformed: Counter[str] = field(default_factory=Counter)
+    timeline: list[tuple[int, str, str, str]] = field(default_factory=list)
+
+    def add(self, records: Iterable[Record]) -> None:
+        """Take records in, in the order of each partition."""
+        for record in records:
+            if record.topic == topics.DLQ:
+                headers = dict(record.headers)
+                self.dead_letters[(_text(headers.get("group")), _text(headers.get("reason")))] += 1
+                continue
+            try:
+                message = decode(record)
+            except Rejected as error:
+                self.malformed[error.reason] += 1
+                continue
+            match message:
+                case v1.SampleBatch():
+                    self._sample(message)
+                case v1.AttributedBatch():
+                    self._usage(message)
+                case v1.Finding():
+                    self._finding(message)
+                case v1.Alert():
+                    self._alert(message)
+                case v1.Forecast():
+                    self._forecast(message)
+
+    def _sample(self, batch: v1.SampleBatch) -> None:
+        epoch = Epoch(batch.cluster, batch.node, batch.source, batch.agent_epoch)
+        self.last_sequence[epoch] = max(self.last_sequence.get(epoch, -1), batch.sequence)
+        self.batches += 1
+        self.device_samples += len(batch.devices)
+        if self.detailed:
+            seen = self.published.setdefault(epoch, {})
+            if batch.sequence in seen:
+                self.repeated += 1
+            seen[batch.sequence] = Taken(batch.taken_at_ns, tuple(d.uid for d in batch.devices))
+
+    def _usage(self, batch: v1.AttributedBatch) -> None:
+        self.attributed_batches += 1
+        if self.detailed:
+            self.joined.add((Epoch(batch.cluster, batch.node, batch.source, batch.agent_epoch), batch.sequence))
+        for row in batch.rows:
+            self.owners[v1.OwnerState.Name(row.owner_state).removeprefix("OWNER_STATE_").lower()] += 1
+
+    def _finding(self, finding: v1.Finding) -> None:
+        key = (finding.rule, finding.entity)
+        if self.active.get(key, False) != finding.active:
+            self.findings[(finding.rule, finding.entity, "active" if finding.active else "clear")] += 1
+        self.active[key] = finding.active
+
+    def _alert(self, alert: v1.Alert) -> None:
+        status = v1.AlertStatus.Name(alert.status).removeprefix("ALERT_STATUS_").lower()
+        self.transition_ids[(alert.fingerprint, alert.episode, alert.status)] += 1
+        if self.transition_ids[(alert.fingerprint, alert.episode, alert.status)] == 1:
+            self.transitions[(alert.rule, alert.entity, status)] += 1
+            self.timeline.append((alert.at_ns, alert.rule, alert.entity, status))
+        if status == "resolved":
+            self.alerts.pop(alert.fingerprint, None)
+        else:
+            self.alerts[alert.fingerprint] = alert
+
+    def _forecast(self, forecast: v1.Forecast) -> None:
+        key = (forecast.entity, forecast.metric)
+        if forecast.withdrawn:
+            self.forecasts.pop(key, None)
+            return
+        self.forecasts[key] = forecast
+        if forecast.breach_probability_ratio >= 0.5:
+            self.forecast_breaches[key] += 1
+
+    def published_total(self) -> int:
+        """Distinct (cluster, node, source, epoch, sequence) on xpulse.samples."""
+        return sum(len(seen) for seen in self.published.values())
+
+    def gaps(self) -> dict[Epoch, list[int]]:
+        """Sequences missing inside each epoch, between its first and its last on the bus."""
+        return {
+            epoch: lost for epoch, seen in self.published.items() if (lost := sorted(set(range(min(seen), max(seen) + 1)) - seen.keys()))
+        }
+
+    def doubled(self) -> list[tuple[str, str, int]]:
+        """Alert records that share fingerprint, episode and status."""
+        return [key for key, count in self.transition_ids.items() if count > 1]
+
+
+def _text(value: bytes | None) -> str:
+    return (value or b"?").decode("utf-8", "replace")

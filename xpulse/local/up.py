@@ -1,0 +1,269 @@
+"""`xpulse up`: decides what to run, runs it under the supervisor, shows it, and writes the summary."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from schemas.store import Store
+from sinks.open import open_store
+from xpulse.errors import UsageError
+from xpulse.local.lock import StackLock
+from xpulse.local.plan import Options, Shape, Where
+from xpulse.local.ports import forget_ports
+from xpulse.local.status import Poller
+from xpulse.local.summary import not_stored, summarise
+from xpulse.local.supervisor import Supervisor
+from xpulse.local.tally import Tally
+from xpulse.local.watch import Watch
+from xpulse.process import stop_on_signals
+from xpulse.view.model import Screen, alert_rows, device_rows, forecast_rows, stage_rows
+
+if TYPE_CHECKING:
+    from xpulse.settings import Settings
+
+DEFAULT_SHAPE: Final = Shape(1, 2, 8)
+DRAIN_SECONDS: Final = 20.0
+"""Longest wait, after the readings have ended, for the rest of the line to finish."""
+
+
+def accelerator_library() -> str | None:
+    """Name of the vendor library that can be loaded here; None where no accelerator's is installed."""
+    for name in ("libnvidia-ml.so.1",):
+        try:
+            ctypes.CDLL(name)
+        except OSError:
+            continue
+        return name
+    return None
+
+
+def decide(settings: Settings, options: Options) -> tuple[Options, list[str]]:
+    """Simulate where it was asked for, or where there is nothing real to watch; the notes say which and why."""
+    if options.simulate:
+        return options, []
+    if accelerator_library() is None:
+        note = (
+            f"no accelerator library on this machine: a simulated fleet of {DEFAULT_SHAPE.nodes}x{DEFAULT_SHAPE.devices} devices is shown"
+        )
+        return replace(options, simulate=DEFAULT_SHAPE), [note]
+    if options.faults:
+        raise UsageError("--fault needs simulated devices: add --simulate 2x8")
+    return options, []
+
+
+class Run:
+    """One `xpulse up` from start to summary."""
+
+    def __init__(self, settings: Settings, options: Options, say: Callable[[str], None]) -> None:
+        self._options, notes = decide(settings, options)
+        self._settings = settings
+        self._say = say
+        self.notes: list[str] = []
+        for note in notes:
+            self._note(note)
+        simulated = self._options.simulate is not None
+        external = bool(settings.bus.brokers) and not settings.bus.embedded
+        self.started_at_ns = time.time_ns()
+        self._where = Where(
+            brokers=settings.bus.brokers,
+            embedded=not external,
+            store=settings.sinks.store if external else "sqlite",
+            state=settings.state(),
+            cluster=settings.cluster or "local",
+            scenario_started_at_ns=self.started_at_ns if simulated else 0,
+            extra=demo_forecast(settings) if simulated else {},
+        )
+        self._began = time.monotonic()
+        self._first_row_seconds: float | None = None
+        self._tally = Tally(detailed=self._options.for_seconds is not None)
+        self._watch: Watch | None = None
+        self._store: Store | None = None
+        self._before: dict[str, tuple[float, int]] = {}
+
+    def _note(self, text: str) -> None:
+        self.notes.append(text)
+        self._say(text)
+
+    def run(self) -> int:
+        """Until Ctrl-C or the end of --for. 0, or 1 where something was lost in a run that was counted."""
+        with StackLock(self._where.state):
+            forget_ports(self._where.state)
+            try:
+                return self._locked()
+            finally:
+                forget_ports(self._where.state)
+
+    def _locked(self) -> int:
+        stop = stop_on_signals()
+        supervisor = Supervisor(self._settings, self._options, self._where, self._note)
+        supervisor.on_new_bus = self._follow
+        try:
+            if not self._where.embedded:
+                self._follow(self._where.brokers)
+            supervisor.start(time.monotonic())
+            poller = Poller(supervisor.ports())
+            with _screen(self._options.view) as show:
+                self._loop(supervisor, poller, stop.wait, stop.is_set, show)
+            poller.close()
+            return self._finish(supervisor, interrupted=stop.is_set())
+        finally:
+            seconds = supervisor.stop()
+            self._say(f"everything stopped in {seconds:.1f} s")
+            if self._watch:
+                self._watch.close()
+            if self._store:
+                self._store.close()
+
+    def _follow(self, brokers: str) -> None:
+        if self._watch:
+            self._watch.close()
+        bus = self._settings.bus.model_copy(update={"brokers": brokers, "embedded": self._where.embedded})
+        self._watch = Watch(bus, self._tally)
+
+    def _loop(
+        self,
+        supervisor: Supervisor,
+        poller: Poller,
+        wait: Callable[[float], bool],
+        stopped: Callable[[], bool],
+        show: Callable[[Screen], None],
+    ) -> None:
+        last_shown = 0.0
+        while not stopped():
+            now = time.monotonic()
+            supervisor.step(now, rows=self._first_row_seconds is not None)
+            for role, port in supervisor.ports().items():
+                poller.set_port(role, port)
+            if now - last_shown >= 1.0:
+                last_shown = now
+                show(self._screen(supervisor, poller, now))
+            if self._options.for_seconds is not None and now - self._began >= self._options.for_seconds:
+                return
+            wait(0.1)
+
+    def _screen(self, supervisor: Supervisor, poller: Poller, now: float) -> Screen:
+        now_ns = time.time_ns()
+        devices = device_rows(store, now_ns) if (store := self._open()) else []
+        if devices and self._first_row_seconds is None:
+            self._first_row_seconds = now - self._began
+        by_uid = {row.uid: row for row in devices}
+        statuses = poller.latest()
+        stages = stage_rows(supervisor.everything(), statuses, self._before, now)
+        for name, status in statuses.items():
+            then = self._before.get(name)
+            if status and (then is None or now - then[0] >= 4.0):
+                self._before[name] = (now, status.processed_total)
+        assert self._watch is not None
+        with self._watch.lock:
+            return Screen(
+                cluster=self._where.cluster,
+                simulated=self._options.simulate is not None,
+                seconds=now - self._began,
+                devices=devices,
+                alerts=alert_rows(self._tally, now_ns, by_uid),
+                forecasts=forecast_rows(self._tally, by_uid, now_ns),
+                stages=stages,
+                resolved_total=sum(n for (_, _, status), n in self._tally.transitions.items() if status == "resolved"),
+                notes=self.notes,
+                memory_bytes=sum(child.peak_pss_bytes for child in supervisor.everything()),
+            )
+
+    def _open(self) -> Store | None:
+        """The store, once its writer has made it."""
+        if self._store is None:
+            try:
+                self._store = open_store(self._settings.sinks.model_copy(update={"store": self._where.store}), self._where.state)
+            except (FileNotFoundError, ConnectionError):
+                return None
+        return self._store
+
+    def _finish(self, supervisor: Supervisor, *, interrupted: bool) -> int:
+        if self._options.for_seconds is None:
+            return 0
+        agent = next(c for c in supervisor.children if c.spec.name == "agent")
+        agent.terminate()
+        while not agent.gone() and time.monotonic() - self._began < self._options.for_seconds + 5:
+            time.sleep(0.05)
+        until = time.monotonic() + DRAIN_SECONDS
+        assert self._watch is not None
+        missing = self._missing()
+        while time.monotonic() < until and (missing or not self._joined()):
+            supervisor.step(time.monotonic(), rows=True)
+            self._watch.drain(0.5)
+            missing = self._missing()
+        with self._watch.lock:
+            body = summarise(
+                self._tally,
+                missing=missing,
+                children=supervisor.everything(),
+                seconds_to_first_row=self._first_row_seconds,
+                seconds=time.monotonic() - self._began,
+                started_at_ns=self.started_at_ns,
+                simulated=self._options.simulate is not None,
+                seed=self._options.seed if self._options.simulate else None,
+                faults=self._options.faults,
+                bus_restarts=supervisor.bus_restarts,
+            )
+        body["interrupted"] = interrupted
+        self._write(body)
+        return 0
+
+    def _missing(self) -> dict[Any, list[int]]:
+        assert self._watch is not None
+        store = self._open()
+        if store is None:
+            return {epoch: sorted(seen) for epoch, seen in self._tally.published.items()}
+        with self._watch.lock:
+            return not_stored(self._tally, store)
+
+    def _joined(self) -> bool:
+        assert self._watch is not None
+        with self._watch.lock:
+            return all((epoch, sequence) in self._tally.joined for epoch, seen in self._tally.published.items() for sequence in seen)
+
+    def _write(self, body: dict[str, Any]) -> None:
+        samples = body["samples"]
+        self._say(
+            f"published {samples['published']}, joined {samples['joined']}, stored {samples['stored']}, missing {samples['missing']}; "
+            f"memory {body['peak_memory_total_bytes'] / 2**20:.0f} MiB"
+        )
+        if self._options.summary:
+            text = json.dumps(body, indent=2, sort_keys=False) + "\n"
+            if str(self._options.summary) == "-":
+                sys.stdout.write(text)
+            else:
+                self._options.summary.parent.mkdir(parents=True, exist_ok=True)
+                self._options.summary.write_text(text, encoding="utf-8")
+
+
+def demo_forecast(settings: Settings) -> dict[str, str]:
+    """Environment for the forecaster of a simulated stack: the demo profile, unless the user set forecasting themselves."""
+    from forecasting.settings import Forecasting, demo_profile
+
+    if settings.forecasting != Forecasting():
+        return {}
+    demo, plain = demo_profile().model_dump(mode="json"), Forecasting().model_dump(mode="json")
+    return {
+        f"XPULSE_FORECASTING__{name.upper()}": value if isinstance(value, str) else json.dumps(value)
+        for name, value in demo.items()
+        if value != plain[name]
+    }
+
+
+def _screen(view: bool) -> Any:
+    from xpulse.view.live import lines, live
+
+    return live() if view else lines()
+
+
+def run(settings: Settings, options: Options, say: Callable[[str], None]) -> int:
+    return Run(settings, options, say).run()
+
+
+__all__ = ["Run", "decide", "demo_forecast", "run"]
