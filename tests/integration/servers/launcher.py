@@ -39,6 +39,7 @@ def main(parent: int, command: list[str]) -> int:
             return code if code >= 0 else 128 - code
         if os.getppid() != parent:
             os.kill(server, signal.SIGKILL)
+            os.waitpid(server, 0)  # not left to whoever adopts it
             return 128 + signal.SIGKILL
         time.sleep(WATCH_SECONDS)
 

@@ -81,7 +81,7 @@ class Server(ABC):
         if self._folder is None:
             self._settle(build)
         command, env = self._command(build)
-        self._process = Process(command, cwd=self.folder, env=env, log=self.log)
+        self._process = Process(command, cwd=build, env=env, log=self.log)
         try:
             self._await_ready()
         except BaseException:
@@ -149,7 +149,7 @@ class Server(ABC):
 
     @abstractmethod
     def _command(self, build: Path) -> tuple[Sequence[str], Mapping[str, str]]:
-        """The command and its environment."""
+        """The command, to be run in the folder of the built server, and its environment."""
 
     @abstractmethod
     def _check_ready(self) -> None:

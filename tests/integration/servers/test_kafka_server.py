@@ -38,6 +38,7 @@ def create(bootstrap: str, topic: str) -> None:
     admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
 
 
+@pytest.mark.slow
 def test_data_and_port_survive_kill_and_restart(own_kafka: KafkaServer) -> None:
     bootstrap, first_pid = own_kafka.bootstrap, own_kafka.pid
     create(bootstrap, "kept")

@@ -84,7 +84,7 @@ def run(
                     break
                 except subprocess.TimeoutExpired:
                     if progress is not None:
-                        progress.line(f"{step} … {tail(log, lines=1)[:80]}")
+                        progress.line(f"{step} … {tail(log, lines=1)[:80]}".rstrip())
         finally:
             process.kill()
     if code != 0:
@@ -108,11 +108,11 @@ def ask(server: str, args: Sequence[str], *, cwd: Path) -> str:
 def tail(log: Path, *, lines: int = 30) -> str:
     """The last lines of a log that say something, without colours: for error texts and heartbeats."""
     if not log.exists():
-        return "(no log)"
+        return ""
     with log.open("rb") as file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - 64 * 1024))
         text = COLOUR.sub("", file.read().decode(errors="replace"))
-    return "\n".join([line for line in text.splitlines() if line.strip()][-lines:]) or "(log is empty)"
+    return "\n".join([line for line in text.splitlines() if line.strip()][-lines:])
 
 
 def _may_install() -> bool:
