@@ -38,6 +38,10 @@ class RunnerStatus:
     """Records below the committed offset that were read again to rebuild windowed state."""
     dropped_total: Counter[str] = field(default_factory=Counter)
     lost_ranges: list[LostRange] = field(default_factory=list)
+    foreign_keys_total: int = 0
+    """Distinct keys found in a partition where no producer of ours (murmur2) would have put them."""
+    trouble: str = ""
+    """Why the role does not get on now (a topic is missing, the store is busy), empty while it does."""
     last_success_ns: int = 0
     """Wall clock, ns UTC, of the last records processed and published; 0 before the first."""
 
