@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from schemas.telemetry import v1
 from streams.operators.attribute import History
 from tests.unit.streams.attribute.build import allocation, at, snapshot
 
 
 def pods(history: History, seconds: float) -> list[str] | None:
     holders = history.holders("d0", at(seconds))
-    return None if holders is None else [h.allocation.workload.pod for h in holders]
+    return None if holders is None else [v1.Attributed.FromString(h.row).workload.pod for h in holders]
 
 
 def test_an_interval_holds_from_its_start_until_before_its_end() -> None:
