@@ -70,8 +70,9 @@ class Reading:
 
 
 class Plugin(Protocol):
-    """`probe` may be called again at any time after Unavailable. `read` gets the cadences that are due (a plugin reads slow fields only when
-    "slow" is among them) and a deadline in `time.monotonic()` seconds; one lost device never hides the others. `close` releases the driver."""
+    """`probe` may be called again at any time after Unavailable. `read` gets the cadences that are due (a plugin reads slow fields only
+    when "slow" is among them) and a deadline in `time.monotonic()` seconds; one lost device never hides the others. A source that is
+    gone as a whole is any exception out of `read`: the process starts anew. `close` releases the driver."""
 
     @property
     def api(self) -> int: ...
@@ -84,7 +85,7 @@ class Plugin(Protocol):
 
 
 class Create(Protocol):
-    """The entry point's target. `settings` is the plugin's own part of xpulse.yaml, `collectors.<name>`, as a plain mapping;
-    the plugin validates it with its own frozen model and raises ValueError naming the key."""
+    """The entry point's target. `settings` is the plugin's own part of xpulse.yaml, `collectors.plugins.<name>.settings`, as a
+    plain mapping; the plugin validates it with its own frozen model and raises ValueError naming the key."""
 
     def __call__(self, settings: Mapping[str, Any], env: Env) -> Plugin: ...

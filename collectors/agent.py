@@ -1,0 +1,149 @@
+"""The node agent: one watched process per plugin, one loop that hears them all, and messages handed to the shell's publish."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import platform
+import selectors
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Final
+
+from collectors.child import end_all
+from collectors.publisher import Publisher
+from collectors.registry import Registered, chosen, installed
+from collectors.settings import Collectors
+from collectors.stats import AgentStats
+from collectors.supervised import Limits, Stop, Supervised
+from schemas.flow import Out
+from schemas.identity import NodeRef
+from schemas.telemetry import v1
+
+log = logging.getLogger("xpulse.agent")
+
+_POLL_SECONDS: Final = 0.1
+"""How long the loop may sleep: the longest wait of a stop, a restart or a hang report."""
+
+_STATS_SECONDS: Final = 1.0
+
+
+def run(
+    settings: Collectors,
+    node: NodeRef,
+    publish: Callable[[Sequence[Out]], None],
+    *,
+    stop: threading.Event,
+    clock: Callable[[], int] = time.time_ns,
+    on_stats: Callable[[AgentStats], None] = lambda stats: None,
+    plugins: Mapping[str, Registered] | None = None,
+) -> int:
+    """Read until `stop` is set; every plugin's process is gone when this returns, within 2 s of the stop.
+
+    `publish` takes messages without blocking and raises schemas.flow.Busy where its queue is full: samples are then dropped and
+    counted, events and inventory wait. `clock` gives ns UTC. `on_stats` gets a snapshot each second and at the end. `plugins` are
+    the installed ones unless given. Returns 0 after a stop, 1 where a source with on_unavailable: fail is unavailable, 2 where a
+    plugin or its settings are wrong; raises collectors.registry.Misconfigured where `settings.plugins` names what is not installed.
+    """
+    supervised = _supervised(settings, node, publish, clock, installed() if plugins is None else plugins)
+    code = 0
+    with selectors.DefaultSelector() as selector:
+        try:
+            _loop(supervised, selector, stop, on_stats)
+        except Stop as ending:
+            log.error("%s", ending)
+            code = ending.code
+        finally:
+            end_all([one.child for one in supervised if one.child is not None])
+    on_stats(AgentStats(tuple(one.tally.snapshot() for one in supervised)))
+    return code
+
+
+def _loop(
+    supervised: list[Supervised], selector: selectors.BaseSelector, stop: threading.Event, on_stats: Callable[[AgentStats], None]
+) -> None:
+    stats_at = 0.0
+    while not stop.is_set():
+        at = time.monotonic()
+        for one in supervised:
+            if one.start_if_due(at) and one.child is not None:
+                selector.register(one.child.fd, selectors.EVENT_READ, one)
+        for key, _ in selector.select(_POLL_SECONDS):
+            one = key.data
+            if not one.hear(time.monotonic()):
+                selector.unregister(key.fd)
+        at = time.monotonic()
+        for one in supervised:
+            fd = one.child.fd if one.child is not None else -1
+            if one.hangs(at):
+                selector.unregister(fd)
+        if at >= stats_at:
+            stats_at = at + _STATS_SECONDS
+            on_stats(AgentStats(tuple(one.tally.snapshot() for one in supervised)))
+
+
+def _supervised(
+    settings: Collectors,
+    node: NodeRef,
+    publish: Callable[[Sequence[Out]], None],
+    clock: Callable[[], int],
+    known: Mapping[str, Registered],
+) -> list[Supervised]:
+    info = node_info(node, settings.labels)
+    interval_ns = round(settings.interval_seconds * 1e9)
+    limits = Limits(settings.hang_seconds, settings.restart_min_seconds, settings.restart_max_seconds)
+    found = []
+    for name, registered in chosen(settings.plugins, known).items():
+        plugin = settings.plugins[name]
+        order = {
+            "name": name,
+            "target": registered.target,
+            "settings": plugin.settings,
+            "node": list(node),
+            "boot_id": info.boot_id,
+            "agent_version": info.agent_version,
+            "interval_ns": interval_ns,
+            "slow_every": max(1, round(settings.slow_interval_seconds / settings.interval_seconds)),
+            "read_deadline_seconds": settings.read_deadline_seconds,
+            "alive_seconds": min(1.0, settings.hang_seconds / 4),
+        }
+        publisher = Publisher(
+            name,
+            node,
+            agent_epoch=clock(),
+            interval_ns=interval_ns,
+            full_every=settings.full_every,
+            boot_id=info.boot_id,
+            node_info=info,
+        )
+        found.append(Supervised(name, order, plugin.on_unavailable, limits, node=node, publisher=publisher, publish=publish, clock=clock))
+    return found
+
+
+def node_info(node: NodeRef, labels: Mapping[str, str]) -> v1.NodeInfo:
+    """What is known of this host; what cannot be read (a serial needs root) is left empty."""
+    return v1.NodeInfo(
+        cluster=node.cluster,
+        node=node.node,
+        host_serial=_first_line("/sys/class/dmi/id/product_serial"),
+        labels=labels,
+        boot_id=_first_line("/proc/sys/kernel/random/boot_id"),
+        agent_version=_version(),
+        kernel=platform.release(),
+    )
+
+
+def _first_line(path: str) -> str:
+    with contextlib.suppress(OSError):
+        return Path(path).read_text(errors="replace").strip()
+    return ""
+
+
+def _version() -> str:
+    try:
+        return version("xpulse")
+    except PackageNotFoundError:  # run from a bare checkout
+        return ""
