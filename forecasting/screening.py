@@ -1,0 +1,147 @@
+"""Which series deserve a model: numpy over all series at once finds the few whose rise could reach their limit within the horizon."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from forecasting.regime import bridge, last_shift, noise
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+_LEAST_R2: Final = 0.9
+"""A straight line must explain this much of the window; a curve may (the damped trend tells it from a leak), a step may not."""
+
+_LEAST_RECENT: Final = 0.4
+"""The later half must rise at least this share as fast as the earlier: a rise that ends is over."""
+
+_LEAST_SIGMAS: Final = 5.0
+_LEAST_RESOLUTIONS: Final = 4.0
+_NEW_GROUND_RESOLUTIONS: Final = 2.0
+_HORIZON_SLACK: Final = 1.25
+"""Screening may be a quarter too generous; the models decide."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """All series of one metric, shape (n, h), oldest first, last column the newest value, NaN where nothing is known.
+
+    `limit` is NaN where none is known. `fastest` is the steepest rise per step that is not an allocation.
+    """
+
+    y: NDArray[np.float64]
+    limit: NDArray[np.float64]
+    resolution: NDArray[np.float64]
+    fastest: NDArray[np.float64]
+    guard_ratio: float
+    horizon: int
+    min_history: int
+    min_trend: int
+    reach: float
+    max_gap: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`filled` has its gaps bridged; from column `start` on it is of one regime. `enough`: it may be forecast at all.
+
+    `trend_start` is the first column of the rise of a candidate, else `start`.
+    """
+
+    filled: NDArray[np.float64]
+    start: NDArray[np.int64]
+    enough: NDArray[np.bool_]
+    candidate: NDArray[np.bool_]
+    trend_start: NDArray[np.int64]
+
+
+def screen(question: Question) -> Answer:
+    """Candidates rise towards a known limit, straight or nearly so, now, on ground they have not come back from before."""
+    q = question
+    width = q.y.shape[1]
+    filled, start = bridge(q.y, q.max_gap)
+    known = np.where(np.arange(width) >= start[:, None], filled, np.nan)
+    floor = np.where(np.isfinite(q.resolution), q.resolution, 0.0)
+    sigma = noise(known, 0.3 * floor)
+    start = np.maximum(start, last_shift(known, np.where(np.isfinite(q.fastest), q.fastest, np.inf), sigma, floor))
+    length = width - start
+    last = filled[:, -1]
+    with np.errstate(invalid="ignore"):
+        enough = np.isfinite(last) & (length >= q.min_history)
+        near = enough & np.isfinite(q.limit) & (last < q.limit) & (last >= q.guard_ratio * q.limit)
+    candidate = np.zeros(len(last), dtype=np.bool_)
+    trend_start = start.copy()
+    rows = np.nonzero(near)[0]
+    for window in _windows(q.min_trend, width):
+        fits = rows[length[rows] >= window]
+        if fits.size == 0:
+            break
+        rising = _rising(q, filled[fits, -window:], sigma[fits], fits, window)
+        new = fits[rising]
+        new = new[_new_ground(known[new], q.limit[new], q.resolution[new], window)]
+        candidate[new] = True
+        trend_start[new] = width - window  # the longest window that shows it
+    return Answer(filled, start, enough, candidate, trend_start)
+
+
+def _windows(least: int, most: int) -> Iterator[int]:
+    window = float(least)
+    while window <= most:
+        yield int(window)
+        window *= 1.25
+
+
+def _slopes(y: NDArray[np.float64]) -> NDArray[np.float64]:
+    at = np.arange(y.shape[1]) - (y.shape[1] - 1) / 2
+    out: NDArray[np.float64] = y @ at / (at @ at)
+    return out
+
+
+def _rising(q: Question, y: NDArray[np.float64], sigma: NDArray[np.float64], rows: NDArray[np.int64], window: int) -> NDArray[np.bool_]:
+    """Which windows, (m, window), hold a rise that would reach the limit within the horizon if it went on."""
+    slope = _slopes(y)
+    at = np.arange(window) - (window - 1) / 2
+    centred = y - y.mean(axis=1, keepdims=True)
+    rest = centred - slope[:, None] * at
+    total = (centred**2).sum(axis=1)
+    half = window // 2
+    early, late = _slopes(y[:, :-half]), _slopes(y[:, -half:])
+    quarter = max(3, window // 4)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        r2 = 1 - (rest**2).sum(axis=1) / np.where(total > 0, total, np.inf)
+        distance = (q.limit[rows] - y[:, -1]) / slope
+        rise = slope * (window - 1)
+        out: NDArray[np.bool_] = (
+            (slope > 0)
+            & (slope < q.fastest[rows])
+            & (r2 >= _LEAST_R2)
+            & (late >= _LEAST_RECENT * slope)
+            & (early > -0.1 * slope)
+            & (_slopes(y[:, -quarter:]) > 0.25 * slope)
+            & (rise >= np.maximum(_LEAST_SIGMAS * sigma, _LEAST_RESOLUTIONS * q.resolution[rows]))
+            & (distance <= _HORIZON_SLACK * q.horizon)
+            & (distance <= q.reach * window)
+        )
+    return out
+
+
+def _new_ground(y: NDArray[np.float64], limit: NDArray[np.float64], resolution: NDArray[np.float64], window: int) -> NDArray[np.bool_]:
+    """Whether the newest value is above all that the series reached before this rise and came back from.
+
+    A sawtooth of garbage collection rises as straight as a leak, to where it has been before. What lies before the last time at or
+    above the limit does not count: it did not come back from there by itself.
+    """
+    past = y[:, :-window]
+    if past.shape[1] == 0:
+        return np.ones(len(y), dtype=np.bool_)
+    with np.errstate(invalid="ignore"):
+        crossed = np.where(past >= limit[:, None], np.arange(past.shape[1]), -1).max(axis=1)
+    counts = np.isfinite(past) & (np.arange(past.shape[1]) > crossed[:, None])
+    highest = np.where(counts, past, -np.inf).max(axis=1)
+    out: NDArray[np.bool_] = y[:, -1] > highest + _NEW_GROUND_RESOLUTIONS * resolution
+    return out
