@@ -56,9 +56,7 @@ def letter_of_out(out: Out, group: str, reason: str) -> Out:
     return _letter(out.topic, out.key, out.value, out.headers, group, reason, -1, -1)
 
 
-def _letter(
-    topic: str, key: bytes, value: bytes | None, original: Headers, group: str, reason: str, partition: int, offset: int
-) -> Out:
+def _letter(topic: str, key: bytes, value: bytes | None, original: Headers, group: str, reason: str, partition: int, offset: int) -> Out:
     found = dict(original)
     attempt = found.get(ATTEMPT, b"0")
     headers: Headers = (

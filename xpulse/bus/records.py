@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from confluent_kafka import Message
 
+_Content = str | bytes | None
 _NS_PER_MS: Final = 1_000_000
 
 
@@ -29,7 +30,7 @@ def to_record(message: Message, topic: str) -> Record:
     )
 
 
-def to_headers(headers: Mapping[str, object] | list[tuple[str, object]]) -> Headers:
+def to_headers(headers: Mapping[str, _Content] | list[tuple[str, _Content]]) -> Headers:
     """librdkafka's headers as pairs; a header without a value has an empty one."""
     pairs = headers.items() if not isinstance(headers, list) else headers
     return tuple((name, value if isinstance(value, bytes) else b"" if value is None else str(value).encode()) for name, value in pairs)
