@@ -1,0 +1,113 @@
+"""Turns forecasts into predictive findings: a crossing that is near, likely, and has not happened yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from schemas.flow import Tick
+from streams.operators.detect.findings import About, finding, unit_of
+from streams.operators.detect.levels import LevelKey, Levels
+from streams.operators.detect.wording import duration, quantity
+from streams.rules.condition import Forecasted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from schemas.telemetry import v1
+    from streams.operators.detect.samples import Times
+    from streams.rules.model import Rule
+
+
+def _plain(forecast: v1.Forecast) -> About:
+    words = {"uid": forecast.uid} if forecast.uid else {}
+    return About(forecast.entity, forecast.cluster, forecast.node, forecast.simulated, words=words)
+
+
+@dataclass(slots=True)
+class Forecasts:
+    """State of the operator: what is predicted now, and when the newest forecast of each (cluster, entity, metric) was made."""
+
+    rules: tuple[tuple[Rule, Forecasted], ...]
+    levels: Levels
+    made_ns: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    about: Callable[[v1.Forecast], About] = _plain
+    owner: Callable[[v1.Forecast], v1.Workload | None] = lambda _: None
+
+
+def start(rules: Sequence[Rule], times: Times) -> Forecasts:
+    """A fresh state for the forecast rules among `rules`."""
+    return Forecasts(tuple((r, r.when) for r in rules if isinstance(r.when, Forecasted)), Levels(times))
+
+
+def step(state: Forecasts, items: Sequence[v1.Forecast | Tick]) -> tuple[Forecasts, list[v1.Finding]]:
+    """Findings that begin, end, or are due again. A forecast past its validity is no longer repeated: its finding expires."""
+    found: list[v1.Finding] = []
+    for item in items:
+        if isinstance(item, Tick):
+            for key in state.levels.expired(item.at_ns):
+                del state.levels.active[key]
+            found += state.levels.repeated(item.at_ns)
+        else:
+            found += _foretold(state, item)
+    return state, found
+
+
+def _foretold(state: Forecasts, forecast: v1.Forecast) -> list[v1.Finding]:
+    series = (forecast.cluster, forecast.entity, forecast.metric)
+    if forecast.made_at_ns <= state.made_ns.get(series, 0):
+        return []
+    state.made_ns[series] = forecast.made_at_ns
+    found: list[v1.Finding] = []
+    for rule, when in state.rules:
+        if when.metric != forecast.metric:
+            continue
+        key = LevelKey(rule.name, forecast.cluster, forecast.entity)
+        if _near(forecast, when, was_active=key in state.levels):
+            until = forecast.valid_until_ns or forecast.made_at_ns + state.levels.times.valid_ns
+            found += state.levels.raised(_finding(state, rule, forecast, until), until_ns=until)
+        else:
+            found += state.levels.cleared(key, forecast.made_at_ns)
+    return found
+
+
+def _near(forecast: v1.Forecast, when: Forecasted, *, was_active: bool) -> bool:
+    if forecast.withdrawn or not forecast.HasField("limit"):
+        return False
+    # what is reached already is a fact, and another rule's business
+    if forecast.HasField("current") and forecast.current >= forecast.limit:
+        return False
+    if was_active:
+        return forecast.breach_probability_ratio >= when.clear_probability_ratio
+    soon = forecast.HasField("eta_p50_seconds") and forecast.eta_p50_seconds <= when.within_seconds
+    return soon and forecast.breach_probability_ratio >= when.probability_ratio
+
+
+def _finding(state: Forecasts, rule: Rule, forecast: v1.Forecast, until_ns: int) -> v1.Finding:
+    at_ns = forecast.made_at_ns
+    etas = {"p10": "eta_p10_seconds", "p50": "eta_p50_seconds", "p90": "eta_p90_seconds"}
+    said = {p: duration(getattr(forecast, name)) if forecast.HasField(name) else "beyond" for p, name in etas.items()}
+    probability = quantity(forecast.breach_probability_ratio, "1", ratio=True)
+    evidence = {"probability": probability, "forecast_model": forecast.model, "history_points": str(forecast.history_points)}
+    evidence |= {f"eta_{p}": text for p, text in said.items()}
+    if forecast.HasField("backtest_mase"):
+        evidence["backtest_mase"] = f"{forecast.backtest_mase:.3g}"
+    if forecast.p50:
+        unit, ratio = unit_of(forecast.metric)
+        evidence["last_p50"] = quantity(forecast.p50[-1], unit, ratio=ratio)
+    made = finding(
+        rule,
+        state.about(forecast),
+        active=True,
+        at_ns=at_ns,
+        since_ns=at_ns,
+        valid_until_ns=min(at_ns + state.levels.times.valid_ns, until_ns),
+        value=forecast.current if forecast.HasField("current") else None,
+        limit=forecast.limit,
+        metric=forecast.metric,
+        words={"eta": said["p50"] if said["p50"] != "beyond" else "a while", "probability": probability},
+        evidence=evidence,
+    )
+    if (owner := state.owner(forecast)) is not None:
+        made.owner.CopyFrom(owner)
+    return made
