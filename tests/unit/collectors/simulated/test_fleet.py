@@ -61,7 +61,7 @@ def test_the_seed_decides_everything() -> None:
         fleet.advance(at(100))
     assert_equal(one.view(), same.view())
     assert [d.uid for d in one.layout.devices] == [d.uid for d in same.layout.devices]
-    assert not set(d.uid for d in one.layout.devices) & set(d.uid for d in other.layout.devices)
+    assert not {d.uid for d in one.layout.devices} & {d.uid for d in other.layout.devices}
 
 
 def test_equal_node_names_in_two_clusters_have_their_own_devices() -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -43,7 +45,7 @@ def test_a_growing_service_restarts_below_its_limit() -> None:
         fleet.advance(at(second))
         ratio.append(int(fleet.view().columns["memory_used_bytes"][grower.cards[0]]) / fleet.settings.chip.memory_bytes)
     assert max(ratio) < 0.9
-    assert sum(b < a - 0.15 for a, b in zip(ratio, ratio[1:], strict=False)) >= 1
+    assert sum(b < a - 0.15 for a, b in pairwise(ratio)) >= 1
 
 
 def test_planned_changes_come_and_keep_clear_of_each_other_and_of_faults() -> None:
@@ -57,7 +59,7 @@ def test_planned_changes_come_and_keep_clear_of_each_other_and_of_faults() -> No
     leaking = set(fleet.faults[0].cards)
     for service in fleet.services:
         closed = closings[service.number]
-        assert all(b - a > 120 for a, b in zip(closed, closed[1:], strict=False))
+        assert all(b - a > 120 for a, b in pairwise(closed))
         if set(service.cards) & leaking:
             assert [c for c in closed if 2 * 3600 <= c <= 8 * 3600] == [8 * 3600]
 
