@@ -76,7 +76,7 @@ TOPICS: Final[tuple[Topic, ...]] = (
     Topic(SERVICES, "service", None, None, DAY_MS, True, (), (), "reserved: per-service views"),
     Topic(PEER_STATS, "cluster/model", None, 1, DAY_MS, True, (), (), "reserved: sketches for comparing a device with its like"),
     Topic(FINDINGS, "rule+entity", v1.Finding, 1, 7 * DAY_MS, False, ("detect",), ("alert", "sqlite", "influxdb"), "what is odd now: levels, repeated every 15 s while active"),
-    Topic(ALERT_STATE, "fingerprint", v1.AlertState, 1, None, False, ("alert",), ("alert",), "state of each open episode"),
+    Topic(ALERT_STATE, "fingerprint", v1.AlertState, 1, None, False, ("alert",), ("alert", "detect"), "state of each open episode"),
     Topic(ALERTS, "fingerprint", v1.Alert, 1, 30 * DAY_MS, False, ("alert",), ("alert", "notify", "mirror", "sqlite", "influxdb"), "alert transitions"),
     Topic(ALERTS_JSON, "fingerprint", None, 1, 30 * DAY_MS, False, ("mirror",), (), "the same as JSON, for plain consumers"),
     Topic(FORECASTS, "entity", v1.Forecast, None, 7 * DAY_MS, False, ("forecast",), ("detect", "sqlite", "influxdb"), "where a series goes, and withdrawals"),

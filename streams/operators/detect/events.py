@@ -80,12 +80,6 @@ def step(state: Events, items: Sequence[v1.DeviceEvent | Seen | Tick]) -> tuple[
     return state, found
 
 
-def waiting(state: Events) -> list[v1.Finding]:
-    """Active findings that a sample would end."""
-    ends = {r.rule.name for r in state.rules if r.when.cleared_by_sample}
-    return [level.finding for key, level in state.levels.active.items() if key.rule in ends]
-
-
 def _entity(item: v1.DeviceEvent | Seen) -> str:
     return device_entity(item.uid) if item.uid else node_entity(item.cluster, item.node)
 

@@ -24,13 +24,14 @@ class Device:
 
 @dataclass(slots=True)
 class Node:
-    """`taken` is the newest (agent epoch, sequence) of each source: what is at or below it was already evaluated."""
+    """`taken` is the newest (agent epoch, sequence) of each source: what is at or below it was already evaluated; `newest_ns` its time."""
 
     cluster: str
     name: str
     simulated: bool = False
     devices: dict[str, Device] = field(default_factory=dict)
     taken: dict[str, tuple[int, int]] = field(default_factory=dict)
+    newest_ns: dict[str, int] = field(default_factory=dict)
 
 
 class Fleet:
@@ -64,10 +65,6 @@ class Fleet:
         node = self.nodes.pop((cluster, name), None)
         if node is not None:
             self._table.forget(d.row for d in node.devices.values())
-
-    def forget_device(self, device: Device) -> None:
-        del device.node.devices[device.uid]
-        self._table.forget((device.row,))
 
     def devices(self) -> Iterator[Device]:
         for node in self.nodes.values():

@@ -78,6 +78,12 @@ class Levels:
         """Levels whose `until_ns` has passed."""
         return [key for key, level in self.active.items() if level.until_ns is not None and at_ns >= level.until_ns]
 
+    def forget(self, cluster: str, node: str) -> None:
+        """Drop what stands of a node, without a word: another process watches it now."""
+        gone = [k for k, level in self.active.items() if k.cluster == cluster and level.finding.node == node]
+        for key in gone:
+            del self.active[key]
+
     def _again(self, finding: v1.Finding, at_ns: int, *, active: bool) -> v1.Finding:
         made = v1.Finding()
         made.CopyFrom(finding)

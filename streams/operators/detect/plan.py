@@ -101,9 +101,9 @@ def compile_rules(rules: Sequence[Rule], extra_metrics: Sequence[str] = ()) -> P
             wanted += rule.when.metrics
             for name in rule.when.metrics:
                 anomalous.setdefault(name, len(anomalous))
-        for name in wanted:
-            if name is not None:
-                names.setdefault(name, len(names))
+        for needed in wanted:
+            if needed is not None:
+                names.setdefault(needed, len(names))
     for name in extra_metrics:
         names.setdefault(name, len(names))
     ones = len(names)

@@ -106,6 +106,7 @@ def _is_new(state: Samples, batch: v1.SampleBatch) -> bool:
         state.counts["duplicate" if batch.agent_epoch == newest[0] else "old_epoch"] += 1
         return False
     node.taken[batch.source] = (batch.agent_epoch, batch.sequence)
+    node.newest_ns[batch.source] = batch.taken_at_ns
     node.simulated = batch.simulated
     return True
 

@@ -1,0 +1,95 @@
+"""What is known beside the samples: who works on a device, and what was done to it; it labels findings and never makes one."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from schemas.identity import device_entity, node_entity
+from schemas.telemetry import v1
+from streams.operators.detect.findings import About
+
+if TYPE_CHECKING:
+    from streams.operators.detect.fleet import Device, Fleet
+
+
+@dataclass(slots=True)
+class Labels:
+    """Newest usage of each (cluster, node, source), and the newest `keep` context events of each (cluster, entity)."""
+
+    keep: int
+    usage: dict[tuple[str, str, str], v1.AttributedBatch] = field(default_factory=dict)
+    context: dict[tuple[str, str], deque[v1.ContextEvent]] = field(default_factory=dict)
+    _sources: dict[tuple[str, str], set[str]] = field(default_factory=dict)
+
+    def used(self, batch: v1.AttributedBatch) -> None:
+        """Take a usage batch in; an older one than the newest is left out."""
+        key = (batch.cluster, batch.node, batch.source)
+        known = self.usage.get(key)
+        if known is None:
+            self._sources.setdefault(key[:2], set()).add(batch.source)
+        elif known.taken_at_ns > batch.taken_at_ns:
+            return
+        self.usage[key] = batch
+
+    def happened(self, event: v1.ContextEvent) -> None:
+        """Take a context event in; one that is known by its id is left out."""
+        events = self.context.setdefault((event.cluster, event.entity), deque(maxlen=self.keep))
+        if not (event.id and any(event.id == known.id for known in events)):
+            events.append(event)
+
+    def owner(self, cluster: str, node: str, uid: str) -> v1.Workload | None:
+        """Who works on the device by the newest usage; of several the one with the largest share. None: nobody, or not known."""
+        best: v1.Attributed | None = None
+        for source in self._sources.get((cluster, node), ()):
+            for row in self.usage[cluster, node, source].rows:
+                if row.uid == uid and row.HasField("workload") and (best is None or row.share_ratio > best.share_ratio):
+                    best = row
+        return None if best is None else best.workload
+
+    def about(self, entity: str, cluster: str, node: str, *, simulated: bool, uid: str = "", device: Device | None = None) -> About:
+        """Words and evidence for a finding about the entity."""
+        words: dict[str, str] = {}
+        evidence: dict[str, str] = {}
+        if uid:
+            words["uid"] = uid
+            if (owner := self.owner(cluster, node, uid)) is not None:
+                words["owner"] = evidence["owner"] = _said(owner)
+        if device is not None:
+            if device.index is not None:
+                words["index"] = str(device.index)
+            if device.model:
+                words["model"] = device.model
+        places = dict.fromkeys((entity, node_entity(cluster, node)))
+        events = sorted((e for place in places for e in self.context.get((cluster, place), ())), key=lambda e: e.at_ns)
+        if events:
+            evidence["context"] = "; ".join(_told(e) for e in events[-self.keep :])
+        return About(entity, cluster, node, simulated, words=words, evidence=evidence)
+
+    def about_device(self, device: Device) -> About:
+        node = device.node
+        return self.about(device_entity(device.uid), node.cluster, node.name, simulated=node.simulated, uid=device.uid, device=device)
+
+    def about_event(self, event: v1.DeviceEvent, entity: str, fleet: Fleet) -> About:
+        device = fleet.find(event.cluster, event.node, event.uid)
+        return self.about(entity, event.cluster, event.node, simulated=event.simulated, uid=event.uid, device=device)
+
+    def about_forecast(self, forecast: v1.Forecast, fleet: Fleet) -> About:
+        device = fleet.find(forecast.cluster, forecast.node, forecast.uid)
+        return self.about(forecast.entity, forecast.cluster, forecast.node, simulated=forecast.simulated, uid=forecast.uid, device=device)
+
+    def forget(self, cluster: str, node: str) -> None:
+        """Drop the usage of a node; context events are few and stay."""
+        for source in self._sources.pop((cluster, node), set()):
+            del self.usage[cluster, node, source]
+
+
+def _said(owner: v1.Workload) -> str:
+    name = owner.service or owner.workload or owner.pod or owner.container or "unnamed"
+    return f"{owner.namespace}/{name}" if owner.namespace else name
+
+
+def _told(event: v1.ContextEvent) -> str:
+    kind = v1.ContextEventKind.Name(event.kind).removeprefix("CONTEXT_EVENT_KIND_").lower()
+    return f"{kind} of {event.entity} at {event.at_ns}: {event.text}"

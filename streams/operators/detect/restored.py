@@ -1,0 +1,85 @@
+"""What is read again on assignment: which devices and nodes exist, and which findings stand in alert-state."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from schemas import topics
+from schemas.codec import decode
+from schemas.flow import Reader, Rejected
+from schemas.telemetry import v1
+from streams.operators.detect.levels import Level, key_of
+from streams.operators.detect.silence import Last
+from streams.rules.condition import Happened, Silent
+
+if TYPE_CHECKING:
+    from streams.operators.detect.events import Events
+    from streams.operators.detect.samples import Samples
+    from streams.operators.detect.silence import Silence
+
+
+def inventory(reader: Reader) -> tuple[list[v1.DeviceInfo], list[v1.NodeInfo], int]:
+    """Devices and nodes that were not deleted, and how many records could not be read."""
+    newest: dict[bytes, v1.InventoryRecord] = {}
+    refused = 0
+    for partition in range(reader.partitions(topics.INVENTORY)):
+        for record in reader.read(topics.INVENTORY, partition):
+            try:
+                message = decode(record)
+            except Rejected:
+                refused += 1
+                continue
+            key = record.key or b""
+            if isinstance(message, v1.InventoryRecord):
+                newest[key] = message
+            else:
+                newest.pop(key, None)
+    devices = [r.device for r in newest.values() if r.HasField("device")]
+    nodes = [r.node for r in newest.values() if r.HasField("node")]
+    return devices, nodes, refused
+
+
+def standing(reader: Reader) -> tuple[list[v1.Finding], int]:
+    """Findings of open episodes that were active when alert last wrote them, and how many records could not be read."""
+    newest: dict[bytes, v1.Finding] = {}
+    refused = 0
+    for partition in range(reader.partitions(topics.ALERT_STATE)):
+        for record in reader.read(topics.ALERT_STATE, partition):
+            try:
+                message = decode(record)
+            except Rejected:
+                refused += 1
+                continue
+            key = record.key or b""
+            if isinstance(message, v1.AlertState) and message.HasField("last_finding") and message.last_finding.active:
+                newest[key] = message.last_finding
+            else:
+                newest.pop(key, None)
+    return list(newest.values()), refused
+
+
+def seed(finding: v1.Finding, samples: Samples, silence: Silence, events: Events) -> None:
+    """Let a finding stand that began before what is rewound: hysteresis, lost devices and silent nodes outlive a restart.
+
+    Findings of rules that no longer exist are left to expire, and so are predictive ones: the forecaster says them again.
+    """
+    for r, rule in enumerate(samples.plan.rules):
+        if rule.name == finding.rule and finding.entity.startswith("device/"):
+            uid = finding.entity.removeprefix("device/")
+            row = samples.fleet.device(samples.fleet.node(finding.cluster, finding.node), uid).row
+            samples.table["active"][row, r] = True
+            samples.table["since_ns"][row, r] = finding.since_ns
+            samples.table["emitted_ns"][row, r] = finding.observed_at_ns
+            return
+    for rule, _ in silence.rules:
+        if rule.name == finding.rule and isinstance(rule.when, Silent):
+            silence.levels.active[key_of(finding)] = Level(finding)
+            last = silence.nodes.setdefault((finding.cluster, finding.node), Last(None, finding.simulated))
+            last.at_ns = last.at_ns or finding.since_ns
+            return
+    for known in events.rules:
+        if known.rule.name == finding.rule and isinstance(known.when, Happened):
+            lasts = known.when.lasts_seconds
+            until = None if lasts is None else finding.since_ns + round(lasts * 1e9)
+            events.levels.active[key_of(finding)] = Level(finding, until, finding.evidence.get("source", ""))
+            return

@@ -1,0 +1,213 @@
+"""The detect role: everything that was said in, Findings out; it knows nothing of episodes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from schemas import topics
+from schemas.codec import decode, encode
+from schemas.flow import DeadLetter, Emitted, Partition, Reader, Record, Rejected, Tick
+from schemas.identity import finding_key, node_key, partition_of
+from schemas.telemetry import v1
+from streams.operators.detect import events, forecasts, restored, samples, services, silence
+from streams.operators.detect.ewma import Ewma
+from streams.operators.detect.labels import Labels
+from streams.operators.detect.samples import Times
+from streams.rules import load_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from streams.rules import Rule
+    from streams.settings import Detect
+
+_BY_NODE: Final = frozenset((topics.SAMPLES, topics.USAGE, topics.DEVICE_EVENTS, topics.INFERENCE))
+_MAINTENANCE: Final = {
+    v1.DeviceEventKind.DEVICE_EVENT_KIND_MAINTENANCE: True,
+    v1.DeviceEventKind.DEVICE_EVENT_KIND_MAINTENANCE_ENDED: False,
+}
+
+
+class DetectProcessor:
+    """Holds the operators' states and hands each what it is for.
+
+    Within one call labels (owner, context) are taken in first, then events and forecasts, then samples: what a finding is does not
+    depend on that order, only how much is known of it. `counters` says what was skipped and why, by the name of the metric.
+    """
+
+    role: Final = "detect"
+    inputs: Final = (topics.SAMPLES, topics.USAGE, topics.DEVICE_EVENTS, topics.CONTEXT_EVENTS, topics.INFERENCE, topics.FORECASTS)
+    silent_rebuild: Final = True
+
+    def __init__(
+        self, rules: Sequence[Rule], *, ewma: Ewma, times: Times, silence_seconds: float, context_events: int, rewind_seconds: float
+    ) -> None:
+        self.rewind_seconds = rewind_seconds
+        self.rules = tuple(rules)
+        self._labels = Labels(context_events)
+        self._samples = samples.start(rules, ewma, times)
+        self._services = services.start(rules, ewma, times)
+        self._silence = silence.start(rules, silence_seconds, times)
+        self._events = events.start(rules, times)
+        self._forecasts = forecasts.start(rules, times)
+        self._counts: Counter[str] = Counter()
+        self._partitions: int | None = None
+        self._home: dict[bytes, int] = {}
+        labels, fleet = self._labels, self._samples.fleet
+        self._samples.about = labels.about_device
+        self._samples.owner = lambda d: labels.owner(d.node.cluster, d.node.name, d.uid)
+        self._events.about = lambda event, entity: labels.about_event(event, entity, fleet)
+        self._events.owner = lambda event: labels.owner(event.cluster, event.node, event.uid)
+        self._forecasts.about = lambda forecast: labels.about_forecast(forecast, fleet)
+        self._forecasts.owner = lambda forecast: labels.owner(forecast.cluster, forecast.node, forecast.uid)
+
+    @classmethod
+    def of(cls, settings: Detect, *, rebuild_seconds: float) -> DetectProcessor:
+        """From the settings of the role and of all streams. Raises RulesError where the rules cannot be used."""
+        return cls(
+            load_rules(settings.rules),
+            ewma=Ewma(
+                half_life_ns=settings.ewma_half_life_seconds * 1e9,
+                warm_up=settings.ewma_warm_up_samples,
+                winsor_sigmas=settings.ewma_winsor_sigmas,
+                limit_sigmas=settings.ewma_limit_sigmas,
+            ),
+            times=Times(round(settings.repeat_seconds * 1e9), round(settings.valid_seconds * 1e9)),
+            silence_seconds=settings.silence_seconds,
+            context_events=settings.context_events_per_entity,
+            rewind_seconds=rebuild_seconds,
+        )
+
+    @property
+    def counters(self) -> Counter[str]:
+        """`foreign_partitioner_total`, `samples_duplicate_total`, `samples_old_epoch_total`, `counter_went_back_total`, ..."""
+        found = Counter(self._counts)
+        found.update({f"samples_{name}_total": n for name, n in self._samples.counts.items() if name != "counter_went_back"})
+        found["counter_went_back_total"] = self._samples.counts["counter_went_back"]
+        found.update({f"inference_{name}_total": n for name, n in self._services.counts.items()})
+        return found
+
+    @property
+    def watched(self) -> tuple[int, int]:
+        """Nodes and devices that are known."""
+        return len(self._samples.fleet.nodes), len(self._samples.table)
+
+    def restore(self, reader: Reader, owned: frozenset[Partition]) -> None:
+        """Forget nodes of partitions that are no longer owned; learn those of the owned ones from the inventory (all its partitions: a
+        device's key hashes elsewhere than its node's), and which findings stand from alert-state."""
+        self._partitions = partitions = reader.partitions(topics.SAMPLES)
+        mine = {p.partition for p in owned if p.topic == topics.SAMPLES}
+
+        def is_mine(cluster: str, node: str) -> bool:
+            return partition_of(node_key(cluster, node), partitions) in mine
+
+        kept = {(n.cluster, n.name) for n in self._samples.fleet.nodes.values() if n.taken}
+        for cluster, node in set(self._samples.fleet.nodes) | set(self._silence.nodes):
+            if not is_mine(cluster, node):
+                self._forget(cluster, node)
+        devices, nodes, refused = restored.inventory(reader)
+        for node_info in nodes:
+            if is_mine(node_info.cluster, node_info.node):
+                self._expect(node_info.cluster, node_info.node, simulated=node_info.simulated)
+        for info in devices:
+            if is_mine(info.cluster, info.node):
+                device = self._samples.fleet.device(self._samples.fleet.node(info.cluster, info.node), info.uid)
+                device.index, device.model = info.index, info.model
+                self._expect(info.cluster, info.node, simulated=info.simulated)
+        standing, unread = restored.standing(reader)
+        self._counts["restore_rejected_total"] += refused + unread
+        for finding in standing:
+            if is_mine(finding.cluster, finding.node) and (finding.cluster, finding.node) not in kept:
+                restored.seed(finding, self._samples, self._silence, self._events)
+
+    def process(self, records: Sequence[Record]) -> Sequence[Emitted]:
+        letters: list[Emitted] = []
+        batches: list[v1.SampleBatch] = []
+        heard: list[silence.Heard | silence.Excused] = []
+        windows: list[v1.InferenceWindow] = []
+        device_events: list[v1.DeviceEvent] = []
+        foretold: list[v1.Forecast] = []
+        for record in records:
+            try:
+                message = decode(record)
+            except Rejected as rejected:
+                letters.append(DeadLetter(record, rejected.reason))
+                continue
+            if record.topic in _BY_NODE:
+                self._check_partitioner(record)
+            match message:
+                case v1.SampleBatch():
+                    batches.append(message)
+                    heard.append(silence.Heard(message.cluster, message.node, record.timestamp_ns, message.simulated))
+                case v1.AttributedBatch():
+                    self._labels.used(message)
+                case v1.DeviceEvent():
+                    device_events.append(message)
+                    if (on := _MAINTENANCE.get(message.kind)) is not None:
+                        heard.append(silence.Excused(message.cluster, message.node, message.source, on))
+                case v1.ContextEvent():
+                    self._labels.happened(message)
+                case v1.InferenceWindow():
+                    windows.append(message)
+                case v1.Forecast():
+                    foretold.append(message)
+                case _:
+                    letters.append(DeadLetter(record, f"detect does not read {record.topic}"))
+        found = silence.step(self._silence, heard)[1]
+        found += events.step(self._events, device_events)[1]
+        found += forecasts.step(self._forecasts, foretold)[1]
+        found += samples.step(self._samples, batches)[1]
+        found += services.step(self._services, windows)[1]
+        found += events.step(self._events, self._seen())[1]
+        return [*letters, *_outs(found)]
+
+    def tick(self, tick: Tick) -> Sequence[Emitted]:
+        found = silence.step(self._silence, [tick])[1]
+        found += events.step(self._events, [tick])[1]
+        found += forecasts.step(self._forecasts, [tick])[1]
+        return list(_outs(found))
+
+    def _check_partitioner(self, record: Record) -> None:
+        """Count records whose producer partitions unlike ours: joins and per-node state would be wrong without a word."""
+        if self._partitions is None:
+            return
+        key = record.key or b""
+        home = self._home.get(key)
+        if home is None:
+            home = self._home[key] = partition_of(key, self._partitions)
+        if home != record.partition:
+            self._counts["foreign_partitioner_total"] += 1
+
+    def _seen(self) -> list[events.Seen]:
+        """For each finding that a sample would end: when its device, or its source, was last read."""
+        found = []
+        for key, level in self._events.levels.active.items():
+            node = self._samples.fleet.nodes.get((key.cluster, level.finding.node))
+            if node is None:
+                continue
+            uid = key.entity.removeprefix("device/") if key.entity.startswith("device/") else ""
+            if uid:
+                device = node.devices.get(uid)
+                at_ns = 0 if device is None else int(self._samples.table["seen_ns"][device.row])
+            else:
+                at_ns = node.newest_ns.get(level.source, 0)
+            found.append(events.Seen(key.cluster, node.name, uid, level.source, at_ns))
+        return found
+
+    def _expect(self, cluster: str, node: str, *, simulated: bool) -> None:
+        # a simulated node that was never heard is a fleet that is not simulated today, not an incident
+        if not simulated:
+            silence.step(self._silence, [silence.Expected(cluster, node)])
+
+    def _forget(self, cluster: str, node: str) -> None:
+        self._samples.fleet.forget(cluster, node)
+        self._labels.forget(cluster, node)
+        self._silence.nodes.pop((cluster, node), None)
+        for levels in (self._silence.levels, self._events.levels, self._forecasts.levels):
+            levels.forget(cluster, node)
+
+
+def _outs(found: Iterable[v1.Finding]) -> Iterable[Emitted]:
+    for finding in found:
+        yield encode(topics.FINDINGS, finding_key(finding.rule, finding.entity), finding)
