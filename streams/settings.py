@@ -58,6 +58,15 @@ class Alerting(Section):
     keep_firing_seconds: float = Field(default=0.0, ge=0)
     """How much longer than the rule's own clear time an alert keeps firing after its finding became inactive."""
 
+    signal_lost_grace_seconds: float = Field(default=15.0, ge=0)
+    """How long past its validity a finding may still be renewed; then its alert is resolved as *signal lost*."""
+
+    save_seconds: float = Field(default=15.0, gt=0)
+    """How often the state of an open alert is written down when only its value changes, in event time."""
+
+    remembered_alerts: int = Field(default=100_000, ge=1_000)
+    """Of how many closed alerts is known when they ended, so that repeated findings do not open them again."""
+
 
 class Streams(Section):
     """All stream processors."""
