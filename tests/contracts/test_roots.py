@@ -32,7 +32,9 @@ def imported_by(modules: str) -> set[str]:
 
 
 def test_the_agent_imports_nothing_heavy() -> None:
-    loaded = imported_by("xpulse.cli.agent xpulse.run.agent collectors.agent collectors.nvidia.plugin collectors.simulated.plugin xpulse.bus.agent")
+    loaded = imported_by(
+        "xpulse.cli.agent xpulse.run.agent collectors.agent collectors.nvidia.plugin collectors.simulated.plugin xpulse.bus.agent"
+    )
     assert "collectors.agent" in loaded
     assert [name for name in HEAVY if name in loaded] == []
 

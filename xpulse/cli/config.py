@@ -21,7 +21,7 @@ def check(ctx: click.Context) -> None:
 
     settings = settings_of(ctx)
     librdkafka_config(settings.bus)
-    if settings.bus.brokers and not settings.bus.embedded:
+    if "brokers" in settings.bus.model_fields_set and not settings.bus.embedded:
         settings.require_cluster()
     found = find_file(ctx.find_root().obj)
     click.echo(f"settings are good ({found or 'no file: defaults'} and the environment)")
@@ -48,11 +48,12 @@ def show(ctx: click.Context, effective: bool, store: bool, metrics: bool) -> Non
 def _show_store() -> None:
     from sinks.measurements import table
 
-    for measurement in table():
-        click.echo(f"{measurement.name}")
-        click.echo(f"  tags    {', '.join(measurement.tags)}")
-        for name, kind in measurement.fields.items():
-            click.echo(f"  {kind:7} {name}")
+    measurement = ""
+    for row in table():
+        if row.measurement != measurement:
+            measurement = row.measurement
+            click.echo(measurement)
+        click.echo(f"  {row.role:5} {row.name:34} {row.type:7} {row.when:8} {row.unit:9} {row.meaning}".rstrip())
 
 
 def _show_metrics() -> None:

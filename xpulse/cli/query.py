@@ -58,7 +58,9 @@ def command(
             rows += 1
     store.close()
     if not rows:
-        click.echo("nothing in that range; widen --since, or see what there is with: xpulse query device utilization_ratio --since 1h", err=True)
+        click.echo(
+            "nothing in that range; widen --since, or see what there is with: xpulse query device utilization_ratio --since 1h", err=True
+        )
 
 
 def _tags(where: tuple[str, ...]) -> dict[str, str]:

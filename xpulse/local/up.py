@@ -68,7 +68,7 @@ class Run:
         for note in notes:
             self._note(note)
         simulated = self._options.simulate is not None
-        external = bool(settings.bus.brokers) and not settings.bus.embedded
+        external = "brokers" in settings.bus.model_fields_set and not settings.bus.embedded
         self.started_at_ns = time.time_ns()
         self._where = Where(
             brokers=settings.bus.brokers,

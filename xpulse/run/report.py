@@ -1,0 +1,128 @@
+"""From a role's own numbers to what its health endpoint says. The names of self-metrics are a closed list: docs/reference/roles.md shows it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal
+
+from xpulse.health import Report, SelfMetric
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from collectors.stats import AgentStats
+    from schemas.status import RunnerStatus
+    from xpulse.bus.agent import AgentTotals
+
+Kind = Literal["gauge", "counter"]
+
+SELF_METRICS: Final[dict[str, tuple[Kind, str]]] = {
+    "xpulse_ready": ("gauge", "1 when the role does its work."),
+    "xpulse_records_processed_total": ("counter", "Records taken in."),
+    "xpulse_records_published_total": ("counter", "Records published and acknowledged."),
+    "xpulse_records_rebuilt_total": ("counter", "Records read again after a start to rebuild state."),
+    "xpulse_dead_letters_total": ("counter", "Records sent to xpulse.dlq."),
+    "xpulse_dropped_total": ("counter", "Items dropped, by reason."),
+    "xpulse_retries_total": ("counter", "Times that the bus or the store had to be waited for."),
+    "xpulse_foreign_keys": ("gauge", "Keys found in a partition where no producer of ours would have put them."),
+    "xpulse_lag_records": ("gauge", "Records still to read, per topic and partition."),
+    "xpulse_lost_records_total": ("counter", "Records the broker no longer had when the role came to read them."),
+    "xpulse_last_success_timestamp_seconds": ("gauge", "When the role last finished something, seconds since 1970."),
+    "xpulse_plugin_up": ("gauge", "1 while the plugin reads its source."),
+    "xpulse_plugin_devices": ("gauge", "Devices in the plugin's last reading."),
+    "xpulse_plugin_reads_total": ("counter", "Reads of the plugin."),
+    "xpulse_plugin_read_seconds_total": ("counter", "Time spent in reads."),
+    "xpulse_plugin_ticks_skipped_total": ("counter", "Ticks that passed while a read took longer than the interval."),
+    "xpulse_plugin_restarts_total": ("counter", "Times the plugin's process was started again."),
+    "xpulse_plugin_rejects_total": ("counter", "Values turned into absences, by metric and reason."),
+    "xpulse_bus_unacknowledged_records": ("gauge", "Records the broker has not acknowledged yet."),
+}
+
+
+def metric(name: str, samples: Sequence[tuple[Mapping[str, str], float]]) -> SelfMetric:
+    """A self-metric of the closed list; KeyError for any other name."""
+    kind, meaning = SELF_METRICS[name]
+    return SelfMetric(name, kind, meaning, samples)
+
+
+def of_runner(status: RunnerStatus) -> Report:
+    """A stream processor, a sink or the forecaster."""
+    none: dict[str, str] = {}
+    lost = {}
+    for row in list(status.lost_ranges):
+        key = (row.topic, row.partition)
+        lost[key] = lost.get(key, 0) + row.last - row.first + 1
+    metrics = [
+        metric("xpulse_ready", [(none, float(status.ready))]),
+        metric("xpulse_records_processed_total", [(none, status.processed_total)]),
+        metric("xpulse_records_published_total", [(none, status.published_total)]),
+        metric("xpulse_records_rebuilt_total", [(none, status.rebuilt_total)]),
+        metric("xpulse_dead_letters_total", [(none, status.dead_letters_total)]),
+        metric("xpulse_dropped_total", [({"reason": r}, n) for r, n in sorted(dict(status.dropped_total).items())]),
+        metric("xpulse_retries_total", [(none, status.retries_total)]),
+        metric("xpulse_foreign_keys", [(none, status.foreign_keys_total)]),
+        metric(
+            "xpulse_lag_records",
+            [
+                ({"topic": p.topic, "partition": str(p.partition)}, lag)
+                for p, lag in sorted(dict(status.assigned).items())
+                if lag is not None
+            ],
+        ),
+        metric("xpulse_lost_records_total", [({"topic": t, "partition": str(p)}, n) for (t, p), n in sorted(lost.items())]),
+        metric("xpulse_last_success_timestamp_seconds", [(none, status.last_success_ns / 1e9)] if status.last_success_ns else []),
+    ]
+    why_not = status.trouble or ("" if status.ready else "waiting for partitions or restoring state")
+    return Report(
+        ready=status.ready,
+        why_not=why_not,
+        metrics=metrics,
+        detail={
+            "role": status.role,
+            "processed_total": status.processed_total,
+            "published_total": status.published_total,
+            "dead_letters_total": status.dead_letters_total,
+            "rebuilt_total": status.rebuilt_total,
+            "lag": status.lag,
+            "lost_ranges": [row._asdict() for row in list(status.lost_ranges)],
+        },
+    )
+
+
+def of_agent(stats: AgentStats | None, totals: AgentTotals) -> Report:
+    """The agent: ready while a plugin reads. `processed` are reads, `published` what the broker acknowledged."""
+    plugins = stats.plugins if stats else ()
+    up = [p for p in plugins if p.state == "reading"]
+    metrics = [
+        metric("xpulse_ready", [({}, float(bool(up)))]),
+        metric("xpulse_records_published_total", [({}, totals.acknowledged)]),
+        metric("xpulse_bus_unacknowledged_records", [({}, totals.unacknowledged)]),
+        metric("xpulse_plugin_up", [({"plugin": p.name}, float(p.state == "reading")) for p in plugins]),
+        metric("xpulse_plugin_devices", [({"plugin": p.name}, p.devices) for p in plugins]),
+        metric("xpulse_plugin_reads_total", [({"plugin": p.name}, p.reads) for p in plugins]),
+        metric("xpulse_plugin_read_seconds_total", [({"plugin": p.name}, p.read_seconds) for p in plugins]),
+        metric("xpulse_plugin_ticks_skipped_total", [({"plugin": p.name}, p.ticks_skipped) for p in plugins]),
+        metric("xpulse_plugin_restarts_total", [({"plugin": p.name}, p.restarts) for p in plugins]),
+        metric(
+            "xpulse_plugin_rejects_total",
+            [({"plugin": p.name, "metric": m, "reason": r}, n) for p in plugins for (m, r), n in sorted(p.rejects.items())],
+        ),
+        metric(
+            "xpulse_dropped_total",
+            [({"plugin": p.name, "reason": r}, n) for p in plugins for r, n in sorted(p.dropped.items())]
+            + [({"plugin": "", "reason": r}, n) for r, n in sorted(totals.failed.items())],
+        ),
+        metric("xpulse_last_success_timestamp_seconds", [({}, totals.last_ack_ns / 1e9)] if totals.last_ack_ns else []),
+    ]
+    reasons = "; ".join(f"{p.name}: {p.reason or p.state}" for p in plugins if p.state != "reading")
+    return Report(
+        ready=bool(up),
+        why_not=reasons or "no plugin has answered yet",
+        metrics=metrics,
+        detail={
+            "role": "agent",
+            "processed_total": sum(p.reads for p in plugins),
+            "published_total": totals.acknowledged,
+            "dead_letters_total": 0,
+            "lag": totals.unacknowledged,
+        },
+    )
