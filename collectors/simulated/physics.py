@@ -14,6 +14,7 @@ Constants and where they come from:
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -55,10 +56,17 @@ SOFTWARE_SLOPE: Final = 0.06
 HYSTERESIS_CELSIUS: Final = 3.0
 MEMORY_BOUND_RATIO: Final = 0.35
 """Part of the throughput that does not depend on the core clock."""
+LINK_BOUND_RATIO: Final = 0.3
+"""Part of the throughput of cards that work together that depends on the interconnect; an assumption."""
 UTILIZATION_LAG_SECONDS: Final = 10.0
 """A request occupies the card for several seconds, so load is smoother than arrivals."""
 QUEUE_SECONDS: Final = 120.0
 """Requests that would wait longer time out."""
+
+CORE_GAIN: Final = -math.expm1(-1 / CORE_LAG_SECONDS)
+MEMORY_GAIN: Final = -math.expm1(-1 / MEMORY_LAG_SECONDS)
+LOAD_GAIN: Final = 1 / UTILIZATION_LAG_SECONDS
+"""Steps of one second of the first-order lags."""
 
 _IDLE: Final = 1 << v1.ThrottleReason.THROTTLE_REASON_IDLE
 _POWER_CAP: Final = 1 << v1.ThrottleReason.THROTTLE_REASON_SOFTWARE_POWER_CAP
@@ -171,24 +179,21 @@ def first_state(rig: Rig, load_ratio: Floats) -> State:
 
 def run(rig: Rig, state: State, drive: Drive, effects: Effects, until: int) -> None:
     """Advance `state` to step `until`, which lies in the block of `drive` and `effects` or at its end. Step n uses row n."""
-    a_core = -np.expm1(-1 / CORE_LAG_SECONDS)
-    a_memory = -np.expm1(-1 / MEMORY_LAG_SECONDS)
-    a_load = 1 / UTILIZATION_LAG_SECONDS
     base = rig.chip.idle_watts + rig.resident
     for step in range(state.step, until):
         n = step - drive.first_step
         link = None if effects.link is None else effects.link[n]
-        speed = _serve(rig, state, drive.arrivals[n], drive.capacity[n], link, a_load)
+        speed = _serve(rig, state, drive.arrivals[n], drive.capacity[n], link)
         load = state.service_load[rig.service_of] * rig.gain
         dynamic = DYNAMIC_WATTS * load * (1 + LOAD_NOISE_RATIO * drive.noise[n])
         _set_clocks(rig, state, base, dynamic, effects, n)
         state.power = base + (dynamic if state.clock.min() >= 1.0 else dynamic * state.clock**POWER_EXPONENT)
         air = rig.air if effects.ambient is None else rig.air + effects.ambient[n]
-        state.natural += a_core * (air + RESISTANCE_CELSIUS_PER_WATT * state.power - state.natural)
+        state.natural += CORE_GAIN * (air + RESISTANCE_CELSIUS_PER_WATT * state.power - state.natural)
         state.temperature = state.natural
         if effects.thermal is not None or state.excess.any():
             _overheat(rig, state, None if effects.thermal is None else effects.thermal[n])
-        state.memory_temperature += a_memory * (
+        state.memory_temperature += MEMORY_GAIN * (
             state.temperature + MEMORY_OFFSET_CELSIUS + MEMORY_LOAD_CELSIUS * load - state.memory_temperature
         )
         state.energy += state.power
@@ -201,11 +206,11 @@ def run(rig: Rig, state: State, drive: Drive, effects: Effects, until: int) -> N
             )
 
 
-def _serve(rig: Rig, state: State, arrivals: Floats, capacity: Floats, link: Floats | None, a_load: float) -> Floats:
+def _serve(rig: Rig, state: State, arrivals: Floats, capacity: Floats, link: Floats | None) -> Floats:
     """One second of every service's queue; returns the share of full speed (services,) at which its slowest card lets it run."""
-    pace = MEMORY_BOUND_RATIO + (1 - MEMORY_BOUND_RATIO) * state.clock
+    pace = 1 - (1 - MEMORY_BOUND_RATIO) * (1 - state.clock)
     if link is not None:
-        pace = np.where(rig.joined, pace * (0.4 + 0.6 * link), pace)
+        pace = np.where(rig.joined, pace * (1 - LINK_BOUND_RATIO * (1 - link)), pace)
     speed: Floats = np.minimum.reduceat(pace[rig.order], rig.starts)
     able = capacity * speed
     demand = state.backlog + arrivals
@@ -215,7 +220,7 @@ def _serve(rig: Rig, state: State, arrivals: Floats, capacity: Floats, link: Flo
     state.waited += served * np.divide(state.backlog, able, out=np.zeros_like(able), where=up)
     state.backlog = np.minimum(demand - served, QUEUE_SECONDS * able)
     state.served += served
-    state.service_load[:-1] += a_load * (used - state.service_load[:-1])
+    state.service_load[:-1] += LOAD_GAIN * (used - state.service_load[:-1])
     return speed
 
 

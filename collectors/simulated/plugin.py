@@ -14,7 +14,7 @@ from collectors.simulated.fleet import SECOND_NS, Fleet
 from collectors.simulated.layout import DRIVER_VERSION
 from collectors.simulated.settings import Simulated
 from collectors.simulated.windows import inference_windows
-from collectors.simulated.workload import ENDED_KEPT_SECONDS, allocation_changes, snapshot
+from collectors.simulated.workload import ENDED_KEPT_SECONDS, allocation_changes, open_lives, snapshot
 from schemas.builder import SampleBuilder
 from schemas.catalogue import BY_NAME
 from schemas.telemetry import v1
@@ -48,7 +48,7 @@ class SimulatedPlugin:
         self._clock = clock
         self._sleep = sleep
         self._told: int | None = None
-        self._snapshots: dict[Place, tuple[int, tuple[str, ...]]] = {}
+        self._snapshots: dict[Place, tuple[int, tuple[tuple[int, int], ...]]] = {}
         self._inventory_at_ns: int | None = None
 
     @property
@@ -112,12 +112,11 @@ class SimulatedPlugin:
         yield from inference_windows(fleet, after, step)
 
     def _snapshot(self, node: Place, step: int, now: int) -> Iterator[v1.AllocationSnapshot]:
-        found = snapshot(self.fleet, node.cluster, node.name, step, now)
-        open_now = tuple(allocation.id for allocation in found.open)
+        open_now = open_lives(self.fleet, node.ref, step)
         at_ns, open_then = self._snapshots.get(node, (0, None))
         if open_now != open_then or now - at_ns >= SNAPSHOT_EVERY_NS:
             self._snapshots[node] = (now, open_now)
-            yield found
+            yield snapshot(self.fleet, node.ref, step, now)
 
 
 def _due(view: View, due: frozenset[Cadence]) -> dict[str, list[Any]]:

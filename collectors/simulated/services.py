@@ -70,6 +70,8 @@ def place(layout: Layout, seed: int) -> tuple[Service, ...]:
             if size == 0:
                 del free[0]
                 continue
+            if size > len(free):
+                size = 1
             cards, free = free[:size], free[size:]
             nth = count.get(cards[0].node.cluster, 0)
             count[cards[0].node.cluster] = nth + 1

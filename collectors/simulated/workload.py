@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collectors.simulated.fleet import Fleet
     from collectors.simulated.services import Service
     from collectors.simulated.timeline import Life
+    from schemas.identity import NodeRef
 
 ENDED_KEPT_SECONDS: Final = 900
 """Snapshots tell of intervals that ended this recently (ARCHITECTURE §5)."""
@@ -47,12 +48,16 @@ def allocations(fleet: Fleet, service: Service, life: Life, step: int) -> Iterat
         )
 
 
-def snapshot(fleet: Fleet, cluster: str, node: str, step: int, taken_at_ns: int) -> v1.AllocationSnapshot:
+def open_lives(fleet: Fleet, node: NodeRef, step: int) -> tuple[tuple[int, int], ...]:
+    """(service number, start) of what holds cards of the node at `step`: changes exactly when a snapshot's open part does."""
+    lives = ((service.number, fleet.timeline.life(service.number, step).opened) for service in fleet.services_on[node])
+    return tuple((number, opened) for number, opened in lives if opened <= step)
+
+
+def snapshot(fleet: Fleet, node: NodeRef, step: int, taken_at_ns: int) -> v1.AllocationSnapshot:
     """The node's full state at `step`, with what ended in the last 15 minutes."""
-    found = v1.AllocationSnapshot(cluster=cluster, node=node, source=VENDOR, taken_at_ns=taken_at_ns, simulated=True)
-    for service in fleet.services:
-        if (service.cluster, service.node) != (cluster, node):
-            continue
+    found = v1.AllocationSnapshot(cluster=node.cluster, node=node.node, source=VENDOR, taken_at_ns=taken_at_ns, simulated=True)
+    for service in fleet.services_on[node]:
         for life in fleet.timeline.between(service.number, step - ENDED_KEPT_SECONDS, step):
             if life.opened <= step:
                 ended = life.closed is not None and life.closed <= step

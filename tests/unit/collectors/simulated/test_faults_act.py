@@ -44,7 +44,7 @@ def test_a_leak_touches_only_its_card() -> None:
     others = [d.number for d in clean.layout.devices if d.number != card]
     for second in (30, 70, 79):
         memory = [trace(f, "memory_used_bytes", range(second, second + 1))[0, others] for f in (with_leak, clean)]
-        assert np.array_equal(*memory)
+        assert np.array_equal(memory[0], memory[1])
 
 
 def test_a_thermal_fault_drifts_above_slowdown_and_throttles() -> None:

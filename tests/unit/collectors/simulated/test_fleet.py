@@ -41,6 +41,19 @@ def test_one_jump_equals_many_small_advances(stops: list[float], seed: int) -> N
     assert np.array_equal(jump.state.windows[-1].served, walk.state.windows[-1].served)
 
 
+@pytest.mark.parametrize("faults", [(), ("power_cap@400s+100s:node=sim-node-1", "thermal@1000s+60s")], ids=["clean", "faults"])
+def test_the_short_way_through_calm_stretches_gives_the_same_bits(faults: tuple[str, ...]) -> None:
+    short, long = make_fleet(*faults, seed=9), make_fleet(*faults, seed=9)
+    long.fast = False
+    for second in (7, 290, 400, 401, 455, 1300, 1500):
+        short.advance(at(second))
+        long.advance(at(second))
+        assert_equal(short.view(), long.view())
+        for one, other in zip(short.state.windows, long.state.windows, strict=True):
+            for field in ("served", "waited", "backlog", "utilization", "speed"):
+                assert np.array_equal(getattr(one, field), getattr(other, field)), field
+
+
 def test_time_never_goes_back_and_a_part_of_a_second_is_not_a_step() -> None:
     fleet = make_fleet()
     assert fleet.advance(at(10.999)) == 10

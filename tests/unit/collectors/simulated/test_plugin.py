@@ -88,8 +88,8 @@ def test_a_restarted_plugin_goes_on_where_the_scenario_is() -> None:
     one, other = steady.read(ALL, DEADLINE), restarted.read(ALL, DEADLINE)
     assert one.samples == other.samples
     # What it tells again it tells with the ids that were told before.
-    for kind in (v1.DeviceEvent, v1.ContextEvent):
-        assert {e.id for e in of(kind, [other])} <= {e.id for e in of(kind, told)}
+    assert {e.id for e in of(v1.DeviceEvent, [other])} <= {e.id for e in of(v1.DeviceEvent, told)}
+    assert {e.id for e in of(v1.ContextEvent, [other])} <= {e.id for e in of(v1.ContextEvent, told)}
     assert {e.id for e in of(v1.DeviceEvent, [other])} != set()
     before, again = ({c.SerializeToString() for c in of(v1.AllocationChange, r)} for r in (told, [other]))
     assert again <= before

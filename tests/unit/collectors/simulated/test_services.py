@@ -18,8 +18,8 @@ def test_most_services_preallocate_and_one_name_in_eight_grows() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_one_card_of_every_fleet_is_held_by_a_preallocating_service(seed: int) -> None:
-    for shape in ({"nodes": 1, "devices_per_node": 1}, {"nodes": 2, "devices_per_node": 8}):
-        first = make_fleet(seed=seed, **shape).services[0]
+    for nodes, devices in ((1, 1), (2, 8)):
+        first = make_fleet(seed=seed, nodes=nodes, devices_per_node=devices).services[0]
         assert (first.memory, len(first.cards)) == ("preallocate", 1)
 
 
