@@ -112,6 +112,7 @@ def _observe(state: State, item: Observed) -> Iterator[Effect]:
             one = state.open.get(name)
     if one is None:
         if not finding.active:
+            remember(state, name, at_ns)
             return
         one = _Open(episode.begin(finding, offset, closed_at_ns=state.closed.get(name, 0)), at_ns)
         state.open[name] = one
