@@ -20,6 +20,9 @@ _LEAST_R2: Final = 0.9
 _LEAST_RECENT: Final = 0.4
 """The later half must rise at least this share as fast as the earlier: a rise that ends is over."""
 
+_BEND: Final = 1.25
+"""A window whose later half is that much steeper began before the rise did."""
+
 _LEAST_SIGMAS: Final = 5.0
 _LEAST_RESOLUTIONS: Final = 4.0
 _NEW_GROUND_RESOLUTIONS: Final = 2.0
@@ -76,16 +79,20 @@ def screen(question: Question) -> Answer:
         near = enough & np.isfinite(q.limit) & (last < q.limit) & (last >= q.guard_ratio * q.limit)
     candidate = np.zeros(len(last), dtype=np.bool_)
     trend_start = start.copy()
+    best = np.full(len(last), -np.inf)
     rows = np.nonzero(near)[0]
     for window in _windows(q.min_trend, width):
         fits = rows[length[rows] >= window]
         if fits.size == 0:
             break
-        rising = _rising(q, filled[fits, -window:], sigma[fits], fits, window)
+        rising, bends_up, r2 = _rising(q, filled[fits, -window:], sigma[fits], fits, window)
+        rising[rising] &= _new_ground(known[fits[rising]], q.limit[fits[rising]], q.resolution[fits[rising]], window)
         new = fits[rising]
-        new = new[_new_ground(known[new], q.limit[new], q.resolution[new], window)]
         candidate[new] = True
-        trend_start[new] = width - window  # the longest window that shows it
+        # The longest window that shows the rise, so that a rise that slackens is seen to; but none that begins before the rise does.
+        longer = rising & (~bends_up | (r2 >= best[fits]))
+        trend_start[fits[longer]] = width - window
+        best[new] = np.maximum(best[new], r2[rising])
     return Answer(filled, start, enough, candidate, trend_start)
 
 
@@ -102,8 +109,13 @@ def _slopes(y: NDArray[np.float64]) -> NDArray[np.float64]:
     return out
 
 
-def _rising(q: Question, y: NDArray[np.float64], sigma: NDArray[np.float64], rows: NDArray[np.int64], window: int) -> NDArray[np.bool_]:
-    """Which windows, (m, window), hold a rise that would reach the limit within the horizon if it went on."""
+def _rising(
+    q: Question, y: NDArray[np.float64], sigma: NDArray[np.float64], rows: NDArray[np.int64], window: int
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.float64]]:
+    """Which windows, (m, window), hold a rise that would reach the limit within the horizon if it went on.
+
+    Also whether each gets steeper, and how much of it a straight line explains.
+    """
     slope = _slopes(y)
     at = np.arange(window) - (window - 1) / 2
     centred = y - y.mean(axis=1, keepdims=True)
@@ -116,7 +128,7 @@ def _rising(q: Question, y: NDArray[np.float64], sigma: NDArray[np.float64], row
         r2 = 1 - (rest**2).sum(axis=1) / np.where(total > 0, total, np.inf)
         distance = (q.limit[rows] - y[:, -1]) / slope
         rise = slope * (window - 1)
-        out: NDArray[np.bool_] = (
+        rising: NDArray[np.bool_] = (
             (slope > 0)
             & (slope < q.fastest[rows])
             & (r2 >= _LEAST_R2)
@@ -127,7 +139,7 @@ def _rising(q: Question, y: NDArray[np.float64], sigma: NDArray[np.float64], row
             & (distance <= _HORIZON_SLACK * q.horizon)
             & (distance <= q.reach * window)
         )
-    return out
+    return rising, late > _BEND * early, r2
 
 
 def _new_ground(y: NDArray[np.float64], limit: NDArray[np.float64], resolution: NDArray[np.float64], window: int) -> NDArray[np.bool_]:

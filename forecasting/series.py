@@ -76,7 +76,7 @@ class History:
         self._free: list[int] = []
         self._rows = 0
         self._values = np.full((0, history_steps), np.nan)
-        self._newest: list[int] = []
+        self._newest = np.full(0, -1, dtype=np.int64)
 
     def __len__(self) -> int:
         """Devices followed."""
@@ -94,28 +94,38 @@ class History:
         at_ns = batch.taken_at_ns
         reset = self._went_back(batch)
         devices = self._nodes.setdefault((batch.cluster, batch.node), {})
-        step = at_ns // self._step_ns
+        simulated = batch.simulated
+        rows: list[int] = []
+        values: list[float] = []
         for sample in batch.devices:
-            device = devices.get(sample.uid)
+            uid = sample.uid
+            device = devices.get(uid)
             if device is None:
-                device = self._add(batch.cluster, batch.node, sample.uid)
+                device = self._add(batch.cluster, batch.node, uid)
                 if device is None:
                     self._dropped["max_series"] += 1
                     continue
             elif reset:
                 self._clear(device)
-            device.simulated = batch.simulated
+            device.simulated = simulated
             if at_ns > device.newest_ns:
                 device.newest_ns = at_ns
             row = device.row
             for metric in self._metrics:
                 if sample.HasField(metric):
-                    self._put(row, step, getattr(sample, metric))
+                    rows.append(row)
+                    values.append(getattr(sample, metric))
                 row += 1
-            for name in self._constants:
-                if sample.HasField(name):
-                    age_ns = max(BY_NAME[name].max_age_ns, _LIMIT_INTERVALS * batch.interval_ns)
-                    device.limits[name] = (getattr(sample, name), at_ns + age_ns)
+            if sample.full:  # the only samples that carry constants
+                self._take_constants(device, sample, at_ns, batch.interval_ns)
+        if rows:
+            self._put_all(np.array(rows), at_ns // self._step_ns, np.array(values, dtype=np.float64))
+
+    def _take_constants(self, device: Device, sample: v1.DeviceSample, at_ns: int, interval_ns: int) -> None:
+        for name in self._constants:
+            if sample.HasField(name):
+                age_ns = max(BY_NAME[name].max_age_ns, _LIMIT_INTERVALS * interval_ns)
+                device.limits[name] = (getattr(sample, name), at_ns + age_ns)
 
     def seed(self, cluster: str, node: str, uid: str, metric: str, times_ns: NDArray[np.int64], values: NDArray[np.float64]) -> None:
         """Fill the steps of a metric that are not known yet with what the store has; `times_ns` ascending, NaN where it knows nothing."""
@@ -143,7 +153,7 @@ class History:
     def snapshot(self, devices: Sequence[Device], target: int, at_ns: int) -> Snapshot:
         """The rows of one target, each ending at its newest whole step."""
         rows = np.fromiter((device.row + target for device in devices), dtype=np.int64, count=len(devices))
-        newest = np.fromiter((self._newest[row] for row in rows), dtype=np.int64, count=len(devices))
+        newest = self._newest[rows]
         current = np.where(newest >= 0, self._values[rows, newest % self._width], np.nan)
         # The newest step is not over: its value stands for less than a step. It serves where the one before has nothing.
         whole = np.isfinite(self._values[rows, (newest - 1) % self._width]) & ((newest + 1) * self._step_ns > at_ns)
@@ -159,7 +169,7 @@ class History:
         ahead = step + max(_AHEAD_STEPS, 60_000_000_000 // self._step_ns)
         for devices in self._nodes.values():
             for uid, device in list(devices.items()):
-                newest = max(self._newest[device.row : device.row + len(self._metrics)])
+                newest = int(self._newest[device.row : device.row + len(self._metrics)].max())
                 if newest > ahead:
                     self._clear(device)
                     self._dropped["future"] += 1
@@ -191,25 +201,30 @@ class History:
             self._dropped["clock_set_back"] += 1
         return back
 
+    def _put_all(self, rows: NDArray[np.int64], step: int, values: NDArray[np.float64]) -> None:
+        """One value for each of `rows` at `step`. The newest of a step stands for it; an older step is only filled, never changed."""
+        ahead = step - self._newest[rows]
+        if ((ahead == 0) | (ahead == 1)).all():
+            self._values[rows, step % self._width] = values
+            self._newest[rows] = step
+            return
+        for row, value in zip(rows.tolist(), values.tolist(), strict=True):
+            self._put(row, step, value)
+
     def _put(self, row: int, step: int, value: float, *, seeding: bool = False) -> None:
-        newest = self._newest[row]
+        newest = int(self._newest[row])
+        column = step % self._width
         if step > newest:
-            if step > newest + 1 and newest >= 0:
-                if step - newest >= self._width:
-                    self._values[row] = np.nan
-                else:
-                    for missed in range(newest + 1, step):
-                        self._values[row, missed % self._width] = np.nan
+            if newest >= 0:
+                missed = np.arange(max(newest + 1, step - self._width + 1), step)
+                self._values[row, missed % self._width] = np.nan
             self._newest[row] = step
-            self._values[row, step % self._width] = value
-        elif step == newest:
-            if not seeding:
-                self._values[row, step % self._width] = value
+            self._values[row, column] = value
         elif step <= newest - self._width:
             if not seeding:
                 self._dropped["too_old"] += 1
-        elif np.isnan(self._values[row, step % self._width]):
-            self._values[row, step % self._width] = value
+        elif (step == newest and not seeding) or np.isnan(self._values[row, column]):
+            self._values[row, column] = value
 
     def _add(self, cluster: str, node: str, uid: str) -> Device | None:
         if self._free:
@@ -219,10 +234,10 @@ class History:
         else:
             row = self._rows
             self._rows += len(self._metrics)
-            self._newest.extend([-1] * len(self._metrics))
             if self._rows > len(self._values):
-                more = max(32, len(self._values))
+                more = max(32, len(self._metrics), len(self._values))
                 self._values = np.concatenate((self._values, np.full((more, self._width), np.nan)))
+                self._newest = np.concatenate((self._newest, np.full(more, -1, dtype=np.int64)))
         device = Device(cluster, node, uid, row)
         self._nodes.setdefault((cluster, node), {})[uid] = device
         return device
@@ -230,7 +245,7 @@ class History:
     def _clear(self, device: Device) -> None:
         end = device.row + len(self._metrics)
         self._values[device.row : end] = np.nan
-        self._newest[device.row : end] = [-1] * len(self._metrics)
+        self._newest[device.row : end] = -1
         device.newest_ns = 0
 
     def _remove(self, devices: dict[str, Device], uid: str) -> None:

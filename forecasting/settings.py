@@ -148,7 +148,7 @@ class Forecasting(Section):
 
 
 def demo_profile() -> Forecasting:
-    """Settings for runs of a minute or two on simulated devices: a step and a round per second or two instead of a minute."""
+    """Settings for runs of a minute or two on simulated devices: a step and a round per second instead of per minute."""
     return Forecasting(
         step_seconds=1.0,
         horizon_steps=30,
@@ -156,8 +156,8 @@ def demo_profile() -> Forecasting:
         min_history_steps=12,
         fastest_fill_seconds=75.0,
         max_gap_steps=5,
-        every_seconds=2.0,
-        plain_every_rounds=15,
+        every_seconds=1.0,
+        plain_every_rounds=30,
         worker_timeout_seconds=20.0,
-        valid_rounds=5,
+        valid_rounds=10,
     )
