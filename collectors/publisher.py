@@ -18,7 +18,7 @@ _SLOW_NAME: Final = {metric.number: metric.name for metric in SLOW}
 _SLOW_NAMES: Final = tuple(_SLOW_NAME.values())
 _NOT_SLOW: Final = (*(metric.name for metric in FAST), "uid", "index", "full", "absences", "info", "vendor_metrics")
 _LEFT_OUT: Final = ("uid", "index", "cluster", "node", "simulated", "firmware_version", "board_part")
-"""Of the DeviceInfo in a sample: what schemas.identity.complete_info puts back, and what only inventory is asked for (288 B of 8 devices)."""
+"""Of the DeviceInfo in a sample: what schemas.identity.complete_info puts back, and what only inventory carries (288 B of 8 devices)."""
 
 _Absences = dict[int, int]
 """Reason by field number."""

@@ -154,7 +154,7 @@ def all_absent(uid: str, index: int, why: Reason, *, slow: bool = True) -> Sampl
 
 
 def fast_fields(builder: SampleBuilder, replies: Replies, profile: Replies, memory: Memory, *, mig: bool, seconds: float) -> None:
-    """Set what is due each tick. `profile` is empty where there is nothing to compare with yet; `seconds` have passed since the last read."""
+    """Set what is due each tick. `profile` is empty at the first read, which has nothing to compare with; `seconds` since the last."""
     for name, reply, factor in _FAST:
         builder.set(name, reading(replies.get(reply), factor))
     for name, sources in _EITHER_FAST.items():

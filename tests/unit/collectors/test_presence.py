@@ -1,0 +1,62 @@
+"""A device that vanishes, comes back or is new between two readings is told once."""
+
+from __future__ import annotations
+
+from collectors.events import device_event
+from collectors.presence import Presence
+from schemas.identity import NodeRef
+from schemas.telemetry import v1
+
+A, B = NodeRef("c", "a"), NodeRef("c", "b")
+
+
+def kinds(events: list[v1.DeviceEvent]) -> list[tuple[str, str]]:
+    return [(event.uid, v1.DeviceEventKind.Name(event.kind).removeprefix("DEVICE_EVENT_KIND_")) for event in events]
+
+
+def test_the_first_reading_says_nothing() -> None:
+    assert Presence("fake").update(A, ["x", "y"], 1) == []
+
+
+def test_lost_then_returned_then_a_new_one() -> None:
+    presence = Presence("fake")
+    presence.update(A, ["x", "y"], 1)
+    assert kinds(presence.update(A, ["x"], 2)) == [("y", "LOST")]
+    assert kinds(presence.update(A, ["x"], 3)) == []
+    assert kinds(presence.update(A, ["x", "y", "z"], 4)) == [("y", "RETURNED"), ("z", "ADDED")]
+
+
+def test_an_empty_reading_loses_every_device() -> None:
+    presence = Presence("fake")
+    presence.update(A, ["x", "y"], 1)
+    assert kinds(presence.update(A, [], 2)) == [("x", "LOST"), ("y", "LOST")]
+
+
+def test_nodes_do_not_mix() -> None:
+    presence = Presence("fake")
+    presence.update(A, ["x"], 1)
+    assert presence.update(B, ["y"], 2) == []
+
+
+def test_what_the_plugin_said_is_not_said_again() -> None:
+    presence = Presence("fake")
+    presence.update(A, ["x", "y"], 1)
+    presence.note(device_event(A, "fake", "lost", 2, "gone", uid="y"))
+    assert presence.update(A, ["x"], 2) == []
+    assert kinds(presence.update(A, ["x", "y"], 3)) == [("y", "RETURNED")]
+
+
+def test_a_plugin_that_reports_the_return_itself_is_enough() -> None:
+    presence = Presence("fake")
+    presence.update(A, ["x"], 1)
+    presence.note(device_event(A, "fake", "lost", 2, "gone", uid="x"))
+    presence.note(device_event(A, "fake", "returned", 3, "back", uid="x"))
+    assert kinds(presence.update(A, [], 4)) == [("x", "LOST")]
+
+
+def test_a_lost_device_is_critical_and_carries_the_source() -> None:
+    presence = Presence("fake")
+    presence.update(A, ["x"], 1, simulated=True)
+    (event,) = presence.update(A, [], 2, simulated=True)
+    assert (event.cluster, event.node, event.source, event.at_ns, event.simulated) == ("c", "a", "fake", 2, True)
+    assert event.severity == v1.Severity.SEVERITY_CRITICAL

@@ -1,0 +1,27 @@
+"""Reads fall on whole multiples of the interval; slow fields come in every n-th read."""
+
+from __future__ import annotations
+
+import pytest
+
+from collectors.worker import FAST, FAST_AND_SLOW, Schedule
+
+SECOND = 10**9
+
+
+def test_slow_fields_are_due_at_first_and_then_every_nth_time() -> None:
+    schedule = Schedule(SECOND, 3)
+    assert [schedule.due() for _ in range(7)] == [FAST_AND_SLOW, FAST, FAST, FAST_AND_SLOW, FAST, FAST, FAST_AND_SLOW]
+
+
+@pytest.mark.parametrize(
+    ("now_ns", "wait_ns"), [(10 * SECOND, SECOND), (10 * SECOND + 1, SECOND - 1), (11 * SECOND - 1, 1)], ids=["at", "after", "before"]
+)
+def test_it_waits_for_the_next_multiple(now_ns: int, wait_ns: int) -> None:
+    assert Schedule(SECOND, 1).wait_ns(now_ns) == wait_ns
+
+
+def test_ticks_that_passed_during_a_read_are_counted() -> None:
+    schedule = Schedule(SECOND, 1)
+    times = [10.0, 11.0, 14.2, 15.0, 3.0]  # the last: the clock was set back
+    assert [schedule.skipped(int(t * SECOND)) for t in times] == [0, 0, 2, 0, 0]
