@@ -110,7 +110,7 @@ class Load:
             shape = len(self._services)
             begin = s * _BURST_SLOT * BLOCK + rng.integers(0, _BURST_SLOT * BLOCK, shape)
             length = rng.integers(20, 90, shape)
-            size = np.where(rng.random(shape) < 0.25, rng.uniform(0.15, 0.6, shape), 0.0)
+            size = np.where(rng.random(shape) < 0.25, rng.uniform(0.1, 0.3, shape), 0.0)
             factor += np.where((at >= begin) & (at < begin + length), size, 0.0)
         return factor
 

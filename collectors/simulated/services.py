@@ -99,7 +99,7 @@ def _service(number: int, nth: int, cards: list[Device], rng: np.random.Generato
         growth_period_seconds=int(rng.integers(4 * 3600, 10 * 3600)),
         collect_period_seconds=int(rng.integers(180, 420)),
         capacity_rps=float(rng.uniform(6.0, 24.0)) * len(cards) ** 0.8,
-        peak_load_ratio=float(rng.uniform(0.55, 0.85)),
+        peak_load_ratio=float(rng.uniform(0.5, 0.78)),
         trough_ratio=float(rng.choice([0.04, 0.15, 0.3])),
         phase_ratio=0.36 + float(rng.uniform(-0.05, 0.05)),
         prompt_tokens=float(rng.uniform(300, 1500)),

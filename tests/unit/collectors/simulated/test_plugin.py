@@ -26,7 +26,7 @@ def of(kind: type[Event], readings: list[Reading]) -> list[Event]:
 def read_until(plugin: SimulatedPlugin, clock: Clock, seconds: float, every: float = 1.0) -> list[Reading]:
     readings = []
     while clock.seconds <= seconds:
-        readings.append(plugin.read(ALL, DEADLINE))
+        readings.append(plugin.read(FAST_DUE, DEADLINE))
         clock.seconds += every
     return readings
 
