@@ -11,7 +11,7 @@ from typing import Any
 
 from collectors.contract import API, Env, NodeReading, Reading, Ready, Unavailable
 from schemas.builder import SampleBuilder
-from schemas.catalogue import Cadence
+from schemas.catalogue import FAST, SLOW, Cadence
 from schemas.telemetry import v1
 
 
@@ -41,7 +41,10 @@ class Fake:
         self.reads += 1
         samples = []
         for index, uid in enumerate(self.uids()):
-            builder = SampleBuilder(uid, index).set("power_watts", 300.0 + self.reads).absent("fan_ratio", "not_supported")
+            builder = SampleBuilder(uid, index)
+            for metric in (*FAST, *(SLOW if "slow" in due else ())):
+                builder.absent(metric.name, "not_supported")
+            builder.set("power_watts", 300.0 + self.reads)
             if "slow" in due:
                 builder.set("power_limit_watts", 700.0)
             info = v1.DeviceInfo(uid=uid, vendor="fake", model="F1", serial=uid, index=index, kind=v1.DeviceKind.DEVICE_KIND_ACCELERATOR)

@@ -1,4 +1,4 @@
-"""Fixtures with the fake NVML; a test's module imports them: `from tests.fakes.nvml.fixtures import *`-free, by name."""
+"""Fixtures with the fake NVML; a test module imports those it uses, by name."""
 
 from __future__ import annotations
 
@@ -33,15 +33,20 @@ def loaded(library: Path, monkeypatch: pytest.MonkeyPatch, state: nvml.State) ->
 
     monkeypatch.setenv(nvml.STATE_VARIABLE, str(state.path))
     monkeypatch.setattr(pynvml, "nvmlLib", ctypes.CDLL(str(library)))
+    forget()
+
+
+def forget() -> None:
+    """Have pynvml look its symbols up again: it keeps those of the library it used last."""
+    import pynvml
+
     pynvml._nvmlGetFunctionPointer_cache.clear()
 
 
 @pytest.fixture
 def fake_nvml(fake_nvml_library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[nvml.State]:
     """Two H100 in this process; the test changes what they say through the State."""
-    import pynvml
-
     state = nvml.State(tmp_path / "nvml.state", count=2)
     loaded(fake_nvml_library, monkeypatch, state)
     yield state
-    pynvml._nvmlGetFunctionPointer_cache.clear()
+    forget()

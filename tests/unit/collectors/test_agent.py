@@ -24,11 +24,14 @@ from schemas.codec import decode
 from schemas.flow import Busy, Out, Record
 from schemas.identity import NodeRef
 from schemas.telemetry import v1
+from tests.fakes import nvml
+from tests.fakes.nvml.fixtures import fake_nvml_library
 
+__all__ = ["fake_nvml_library"]
 NODE = NodeRef("c", "n")
 FAKES = {
     name: Registered(name, f"tests.fakes.plugins:{name}") for name in ("Fake", "Hangs", "Raises", "Dies", "Missing", "Shrinks", "Newer")
-}
+} | {"nvidia": Registered("nvidia", "collectors.nvidia.plugin:create")}
 PATIENCE_SECONDS = 30.0
 
 
@@ -259,6 +262,21 @@ def test_a_full_bus_drops_samples_keeps_events_and_sends_all_again(started: Call
     assert next_batch.sequence > before + 3
     assert next_batch.devices[0].full
     assert running.events() == [("Shrinks", "lost")]
+
+
+def test_the_whole_agent_reads_a_card_through_its_library(
+    started: Callable[..., Running], fake_nvml_library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = nvml.State(tmp_path / "nvml.state")
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(fake_nvml_library.parent))
+    monkeypatch.setenv(nvml.STATE_VARIABLE, str(state.path))
+    running = started({"nvidia": plugin()})
+    running.until(lambda: len(running.batches("nvidia")) > 2)
+    state.set(_0__error=15)
+    running.until(lambda: ("nvidia", "lost") in running.events())
+    first = running.batches("nvidia")[0]
+    assert first.devices[0].power_watts == pytest.approx(588.39)
+    assert (first.driver_version, first.devices[0].info.model) == ("590.48.01", "NVIDIA H100 80GB HBM3")
 
 
 def test_a_killed_agent_leaves_no_process(tmp_path: Path) -> None:
