@@ -40,7 +40,7 @@ class Times:
 
 
 def _nothing_known(device: Device) -> About:
-    return About(device_entity(device.uid), device.node.cluster, device.node.name)
+    return About(device_entity(device.uid), device.node.cluster, device.node.name, device.node.simulated)
 
 
 @dataclass(slots=True)

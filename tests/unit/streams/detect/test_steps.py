@@ -1,0 +1,157 @@
+"""The law of operators: step(a + b) is step(a) and then step(b), the same device twice in a batch included."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas.flow import Tick
+from schemas.telemetry import v1
+from streams.operators.detect import events, forecasts, samples, services, silence
+from streams.rules import load_rules
+from tests.unit.streams.detect.given import EWMA, TIMES, at, batch
+
+RULES = load_rules()
+NODES = ("n1", "n2")
+
+
+def _device(draw: st.DrawFn, uid: str) -> v1.DeviceSample:
+    made = v1.DeviceSample(uid=uid)
+    choices = {
+        "memory_used_bytes": st.sampled_from([10, 94, 96, 99]),
+        "memory_total_bytes": st.sampled_from([100, 200]),
+        "temperature_celsius": st.sampled_from([20.0, 84.0, 89.0, float("nan")]),
+        "temperature_slowdown_celsius": st.just(90.0),
+        "throttle_reasons": st.sampled_from([0, 1 << 6, 1 << 7]),
+        "ecc_uncorrected_volatile_errors": st.integers(0, 3),
+        "remapped_rows_failed": st.booleans(),
+    }
+    for name in draw(st.lists(st.sampled_from(sorted(choices)), unique=True)):
+        setattr(made, name, draw(choices[name]))
+    if draw(st.booleans()):
+        made.absences.add(reason=v1.AbsenceReason.ABSENCE_REASON_ERROR, field_number=[5, 7])
+    return made
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> list[v1.SampleBatch]:
+    made, second, boots = [], 0.0, draw(st.lists(st.sampled_from(["a", "b"]), min_size=12, max_size=12))
+    for i in range(draw(st.integers(1, 12))):
+        second += draw(st.sampled_from([0, 1, 7, 20, 200]))
+        uids = draw(st.lists(st.sampled_from(["v:1", "v:2", "v:1"]), max_size=4))
+        devices = [_device(draw, uid) for uid in uids]
+        made.append(batch(second, *devices, node=draw(st.sampled_from(NODES)), boot_id=boots[i], sequence=draw(st.integers(0, 40))))
+    return made
+
+
+@settings(max_examples=150, deadline=None)
+@given(batches(), st.data())
+def test_samples(items: list[v1.SampleBatch], data: st.DataObject) -> None:
+    cut = data.draw(st.integers(0, len(items)))
+    one, two, each = (samples.start(RULES, EWMA, TIMES) for _ in range(3))
+    whole = samples.step(one, items)[1]
+    assert whole == samples.step(two, items[:cut])[1] + samples.step(two, items[cut:])[1]
+    assert whole == [f for item in items for f in samples.step(each, [item])[1]]
+    assert one.counts == two.counts == each.counts
+
+
+@st.composite
+def happenings(draw: st.DrawFn) -> list[v1.DeviceEvent | events.Seen | Tick]:
+    made: list[v1.DeviceEvent | events.Seen | Tick] = []
+    second = 0
+    for _ in range(draw(st.integers(1, 15))):
+        second += draw(st.sampled_from([0, 1, 16, 4000]))
+        uid = draw(st.sampled_from(["v:1", "v:2", ""]))
+        kind = draw(st.sampled_from(v1.DeviceEventKind.keys()[1:]))
+        match draw(st.sampled_from(["event", "seen", "tick"])):
+            case "event":
+                made.append(v1.DeviceEvent(cluster="c1", node="n1", uid=uid, source="nvidia", kind=kind, at_ns=at(second), code=79))
+            case "seen":
+                made.append(events.Seen("c1", "n1", uid, "nvidia", at(second)))
+            case _:
+                made.append(Tick(at(second)))
+    return made
+
+
+@settings(max_examples=150, deadline=None)
+@given(happenings(), st.data())
+def test_events(items: list[v1.DeviceEvent | events.Seen | Tick], data: st.DataObject) -> None:
+    cut = data.draw(st.integers(0, len(items)))
+    one, two = events.start(RULES, TIMES), events.start(RULES, TIMES)
+    assert events.step(one, items)[1] == events.step(two, items[:cut])[1] + events.step(two, items[cut:])[1]
+
+
+@st.composite
+def words(draw: st.DrawFn) -> list[silence.Heard | silence.Expected | silence.Excused | Tick]:
+    made: list[silence.Heard | silence.Expected | silence.Excused | Tick] = []
+    second = 0
+    for _ in range(draw(st.integers(1, 20))):
+        second += draw(st.sampled_from([0, 1, 10, 16]))
+        node = draw(st.sampled_from(NODES))
+        on = draw(st.booleans())
+        choices: dict[str, list[silence.Heard | silence.Expected | silence.Excused | Tick]] = {
+            "heard": [silence.Heard("c1", node, at(second), on)],
+            "expected": [silence.Expected("c1", node)],
+            "excused": [silence.Excused("c1", node, "s", on)],
+            "tick": [Tick(at(second))],
+        }
+        made += choices[draw(st.sampled_from(["heard", "expected", "excused", "tick", "tick"]))]
+    return made
+
+
+@settings(max_examples=150, deadline=None)
+@given(words(), st.data())
+def test_silence(items: list[silence.Heard | silence.Expected | silence.Excused | Tick], data: st.DataObject) -> None:
+    cut = data.draw(st.integers(0, len(items)))
+    one, two = silence.start(RULES, 15, TIMES), silence.start(RULES, 15, TIMES)
+    assert silence.step(one, items)[1] == silence.step(two, items[:cut])[1] + silence.step(two, items[cut:])[1]
+
+
+@st.composite
+def foretold(draw: st.DrawFn) -> list[v1.Forecast | Tick]:
+    made: list[v1.Forecast | Tick] = []
+    second = 0
+    for _ in range(draw(st.integers(1, 15))):
+        second += draw(st.sampled_from([0, 1, 16, 60]))
+        forecast = v1.Forecast(
+            cluster="c1",
+            node="n1",
+            entity=draw(st.sampled_from(["device/v:1", "device/v:2"])),
+            metric="memory_used_bytes",
+            made_at_ns=at(second),
+            valid_until_ns=at(second + 50),
+            limit=100,
+            current=draw(st.sampled_from([50, 100])),
+            breach_probability_ratio=draw(st.sampled_from([0.1, 0.4, 0.9])),
+            eta_p50_seconds=draw(st.sampled_from([60, 100_000])),
+            withdrawn=draw(st.booleans()),
+        )
+        made.append(forecast if draw(st.booleans()) else Tick(at(second)))
+    return made
+
+
+@settings(max_examples=150, deadline=None)
+@given(foretold(), st.data())
+def test_forecasts(items: list[v1.Forecast | Tick], data: st.DataObject) -> None:
+    cut = data.draw(st.integers(0, len(items)))
+    one, two = forecasts.start(RULES, TIMES), forecasts.start(RULES, TIMES)
+    assert forecasts.step(one, items)[1] == forecasts.step(two, items[:cut])[1] + forecasts.step(two, items[cut:])[1]
+
+
+@st.composite
+def windows(draw: st.DrawFn) -> list[v1.InferenceWindow]:
+    made, second = [], 0
+    for _ in range(draw(st.integers(1, 15))):
+        second += draw(st.sampled_from([0, 10, 70]))
+        window = v1.InferenceWindow(cluster="c1", node=draw(st.sampled_from(NODES)), ended_at_ns=at(second), started_at_ns=at(second - 10))
+        window.workload.service = draw(st.sampled_from(["chat", "search", ""]))
+        window.workload.pod = draw(st.sampled_from(["p1", "p2"]))
+        window.requests_waiting = draw(st.sampled_from([0, 40, 100]))
+        made.append(window)
+    return made
+
+
+@settings(max_examples=150, deadline=None)
+@given(windows(), st.data())
+def test_services(items: list[v1.InferenceWindow], data: st.DataObject) -> None:
+    cut = data.draw(st.integers(0, len(items)))
+    one, two = services.start(RULES, EWMA, TIMES), services.start(RULES, EWMA, TIMES)
+    assert services.step(one, items)[1] == services.step(two, items[:cut])[1] + services.step(two, items[cut:])[1]
