@@ -26,25 +26,25 @@ class PluginSettings(Section):
 class Collectors(Section):
     """The agent. Times are seconds; `plugins` maps the name of an installed plugin to its settings."""
 
-    interval_seconds: float = Field(1.0, ge=0.05, le=3600)
+    interval_seconds: float = Field(default=1.0, ge=0.05, le=3600)
     """Distance between two reads; reads are aligned to whole multiples of it on the wall clock."""
 
-    slow_interval_seconds: float = Field(60.0, gt=0, le=3600)
+    slow_interval_seconds: float = Field(default=60.0, gt=0, le=3600)
     """Distance between two reads of the slow fields (limits, ECC, link state)."""
 
-    full_every: int = Field(60, ge=1, le=10_000)
+    full_every: int = Field(default=60, ge=1, le=10_000)
     """Every so many batches each device's sample is sent whole, with its slow fields, absences and identity."""
 
-    read_deadline_seconds: float = Field(5.0, gt=0)
+    read_deadline_seconds: float = Field(default=5.0, gt=0)
     """How long one read of all devices may take; devices not reached by then are absent(error) in this tick."""
 
-    hang_seconds: float = Field(10.0, gt=0)
+    hang_seconds: float = Field(default=10.0, gt=0)
     """A plugin process that says nothing for so long hangs: it is reported, killed and started again."""
 
-    restart_min_seconds: float = Field(1.0, gt=0)
+    restart_min_seconds: float = Field(default=1.0, gt=0)
     """First wait before a plugin process that died or hung is started again; it doubles with each failure in a row."""
 
-    restart_max_seconds: float = Field(60.0, gt=0)
+    restart_max_seconds: float = Field(default=60.0, gt=0)
     """Longest wait before a plugin process is started again."""
 
     labels: dict[str, str] = Field(default_factory=dict)

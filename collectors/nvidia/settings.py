@@ -16,5 +16,5 @@ class Nvidia(Section):
     link_errors: bool = True
     """Read NVLink states and error counters, several calls for each link, with the slow fields. Off: absent(not_supported)."""
 
-    retry_seconds: float = Field(30.0, gt=0)
+    retry_seconds: float = Field(default=30.0, gt=0)
     """How long to wait before asking again where driver or library are missing."""

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 SNAPSHOT_EVERY_NS: Final = 10 * SECOND_NS
 INVENTORY_EVERY_NS: Final = 300 * SECOND_NS
+WHERE: Final = "collectors.plugins.simulated.settings"
 REPLAY_SECONDS: Final = 60
 """A plugin that starts in the middle of a scenario tells again what happened this recently, for what its predecessor may not have
 sent. Everything told has the id it had before."""
@@ -142,14 +143,14 @@ def create(
     clock: Callable[[], int] = time.time_ns,
     sleep: Callable[[float], None] = time.sleep,
 ) -> SimulatedPlugin:
-    """`collectors.simulated` of xpulse.yaml as a plugin. Raises ValueError naming the key (or the fault) that is wrong.
+    """`collectors.plugins.simulated.settings` of xpulse.yaml as a plugin. Raises ValueError naming the key (or the fault) that is wrong.
 
     `clock` gives ns UTC; `sleep` takes seconds and is used by a hanging source only.
     """
     try:
         model = Simulated.model_validate(dict(settings))
     except ValidationError as error:
-        problems = (f"collectors.simulated.{'.'.join(map(str, p['loc']))}: {p['msg']}".replace(".: ", ": ") for p in error.errors())
+        problems = (f"{WHERE}.{'.'.join(map(str, p['loc']))}: {p['msg']}".replace(".: ", ": ") for p in error.errors())
         raise ValueError("; ".join(problems)) from None
     clusters = model.clusters or (env.node.cluster,)
     fleet = Fleet(model, clusters=clusters, started_at_ns=model.started_at_ns or clock())

@@ -43,7 +43,7 @@ class Chip(Section):
 
 
 class Simulated(Section):
-    """`collectors.simulated` in xpulse.yaml."""
+    """`collectors.plugins.simulated.settings` in xpulse.yaml."""
 
     clusters: tuple[str, ...] = ()
     """Names of the clusters to simulate; empty means one, the agent's own. Node names repeat in each cluster."""

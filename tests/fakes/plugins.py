@@ -102,7 +102,7 @@ class Shrinks(Fake):
 class Newer(Fake):
     """Speaks a contract that this agent does not know."""
 
-    api = 99  # type: ignore[assignment]  # wrong on purpose
+    api = 99
 
 
 not_callable = 3

@@ -82,7 +82,7 @@ def why(sample: v1.DeviceSample, field: str) -> str:
     """The reason of the field's absence; empty where it has a value."""
     for absence in sample.absences:
         if field in {BY_NUMBER[number].name for number in absence.field_number}:
-            assert not sample.HasField(field)  # type: ignore[arg-type]  # the catalogue's name
+            assert not sample.HasField(field)
             return REASON_OF_NUMBER[absence.reason]
     return ""
 
