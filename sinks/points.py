@@ -15,6 +15,7 @@ from sinks.measurements import MEASUREMENTS
 from sinks.text import MAX_TAG_CHARACTERS, clean
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Callable, Sequence
 
     from google.protobuf.message import Message
@@ -46,8 +47,9 @@ class PointWriter(Protocol):
 
     def write(self, points: Sequence[Point]) -> list[RejectedPoint]: ...
 
-    def counts(self) -> dict[str, int]:
-        """Totals since the start: points written, and every drop by reason."""
+    @property
+    def dropped(self) -> Counter[str]:
+        """What was left out on purpose since the start, by reason."""
         ...
 
     def close(self) -> None: ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from schemas.catalogue import BY_NAME
-from schemas.store import Event, Interval, Latest, Scalar, Tags
+from schemas.store import Event, Interval, Latest, Scalar, Series, Tags
 from schemas.values import REASONS, Reason
 from sinks.measurements import MEASUREMENTS, Measurement
 
@@ -106,6 +106,32 @@ def with_absences(
     # a stable sort puts the absence after a value of the same instant
     order = np.argsort(all_times, kind="stable")
     return all_times[order], np.concatenate([values, np.full(len(gone), np.nan)])[order]
+
+
+def series_of(
+    tags: Tags,
+    field: str,
+    times_ns: NDArray[np.int64],
+    values: NDArray[np.float64],
+    absent_texts: Sequence[tuple[int, str]],
+    start_ns: int,
+    end_ns: int,
+    step_ns: int | None,
+    held_ns: int,
+) -> Series | None:
+    """The answer of `range` for one field of one series, on the grid where a step was asked; None where it has no point."""
+    if not len(times_ns):
+        return None
+    if step_ns is not None:
+        times_ns, values = with_absences(times_ns, values, field, absent_texts)
+        times_ns, values = grid(times_ns, values, start_ns=start_ns, end_ns=end_ns, step_ns=step_ns, held_ns=held_ns)
+    return Series(tags, field, times_ns, values)
+
+
+def events_between(events: Iterable[Event], start_ns: int, end_ns: int) -> list[Event]:
+    """Those whose exact time lies in [start, end), oldest first."""
+    found = [e for e in events if start_ns <= e.at_ns < end_ns]
+    return sorted(found, key=lambda e: (e.at_ns, e.tags, str(e.fields.get("id", ""))))
 
 
 def event_of(tags: Tags, time_ns: int, fields: Mapping[str, Scalar]) -> Event:

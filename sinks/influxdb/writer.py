@@ -42,7 +42,8 @@ class InfluxWriter:
         self._batch_lines = batch_lines
         self._jitter = jitter
         self._encoder = Encoder()
-        self._counts: Counter[str] = Counter()
+        self._dropped: Counter[str] = Counter()
+        self.written_total = 0
         self._troubles = 0
         self._failed_writes = 0
         self._proven = False
@@ -68,15 +69,15 @@ class InfluxWriter:
         rejected += self._suspects
         # counted only now: a Busy above brings all of them again
         self._troubles = self._failed_writes = 0
-        self._counts["points_written_total"] += len(lines) - len(rejected) - outside
-        self._counts["dropped_total.outside_retention"] += outside
-        self._counts["dropped_total.no_field_left"] += empty
+        self.written_total += len(lines) - len(rejected) - outside
+        self._dropped["outside_retention"] += outside
+        self._dropped["no_field_left"] += empty
         return sorted(rejected, key=lambda r: r.position)
 
-    def counts(self) -> dict[str, int]:
-        encoder = {f"fields_dropped_total.{reason}": n for reason, n in self._encoder.dropped.items()}
-        repairs = {f"texts_repaired_total.{reason}": n for reason, n in self._encoder.repairs.items()}
-        return {**{name: n for name, n in self._counts.items() if n}, **encoder, **repairs}
+    @property
+    def dropped(self) -> Counter[str]:
+        fields = {f"field_{reason}": n for reason, n in self._encoder.dropped.items()}
+        return self._dropped + Counter(fields)
 
     def close(self) -> None:
         self._door.close()

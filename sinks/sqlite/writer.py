@@ -50,7 +50,8 @@ class SqliteWriter:
         self._connection.execute(f"PRAGMA max_page_count={max_bytes // PAGE_BYTES}")
         self._series: dict[tuple[str, tuple[str, ...]], int] = {}
         self._upserts: dict[tuple[str, tuple[str, ...]], str] = {}
-        self._counts: Counter[str] = Counter()
+        self._dropped: Counter[str] = Counter()
+        self.written_total = self.expired_total = self.failed_trims_total = 0
         self._next_trim_ns = 0
 
     def write(self, points: Sequence[Point]) -> list[RejectedPoint]:
@@ -60,13 +61,14 @@ class SqliteWriter:
         except sqlite3.OperationalError as error:
             self._series.clear()
             raise self._busy(error) from None
-        self._counts["points_written_total"] += stored
-        self._counts["dropped_total.outside_retention"] += outside
+        self.written_total += stored
+        self._dropped["outside_retention"] += outside
         self._trim_when_due()
         return rejected
 
-    def counts(self) -> dict[str, int]:
-        return {name: n for name, n in self._counts.items() if n}
+    @property
+    def dropped(self) -> Counter[str]:
+        return +self._dropped
 
     def close(self) -> None:
         self._connection.close()
@@ -140,20 +142,20 @@ class SqliteWriter:
             self.trim()
         except sqlite3.OperationalError:
             # a reader holds the file, or the disk is full: the next call, or the write that needs the room, tries again
-            self._counts["trims_failed_total"] += 1
+            self.failed_trims_total += 1
 
     def trim(self) -> None:
         """Delete what is past the retention, and the oldest twentieth while more than nine tenths of the bound is in use."""
         connection = self._connection
         expired = trim.expire(connection, self._clock_ns() - self._retention_ns, most_rows=_MOST_TRIMMED_ROWS)
-        self._counts["points_expired_total"] += expired
+        self.expired_total += expired
         early = 0
         while trim.used_bytes(connection) > self._max_bytes * trim.FULL_RATIO:
             dropped = trim.drop_oldest(connection)
             early += dropped
             if not dropped:
                 break
-        self._counts["dropped_total.size_bound"] += early
+        self._dropped["size_bound"] += early
         if expired or early:
             self._series.clear()
             trim.give_back(connection, 1000)
@@ -164,6 +166,6 @@ class SqliteWriter:
             try:
                 self.trim()
             except sqlite3.OperationalError:
-                self._counts["trims_failed_total"] += 1
+                self.failed_trims_total += 1
             return Busy(1.0, f"{self._path}: {error}; oldest points were deleted; if it stays, free disk space")
         return Busy(0.5, f"{self._path}: {error}; the same points are written again")
