@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 SNAPSHOT_EVERY_NS: Final = 10 * SECOND_NS
 INVENTORY_EVERY_NS: Final = 300 * SECOND_NS
 WHERE: Final = "collectors.plugins.simulated.settings"
+STRIDE_SECONDS: Final = 3600
+"""Between two looks at the deadline while catching up; an hour of 16 cards takes a tenth of a second."""
 REPLAY_SECONDS: Final = 60
 """A plugin that starts in the middle of a scenario tells again what happened this recently, for what its predecessor may not have
 sent. Everything told has the id it had before."""
@@ -62,6 +64,8 @@ class SimulatedPlugin:
     def read(self, due: frozenset[Cadence], deadline: float) -> Reading:
         self._hang()
         now = self._clock()
+        if not self._catch_up(now, deadline):
+            return Reading()
         step = self.fleet.advance(now)
         view = self.fleet.view()
         fields = _due(view, due)
@@ -82,6 +86,16 @@ class SimulatedPlugin:
 
     def close(self) -> None:
         """Nothing is held."""
+
+    def _catch_up(self, now: int, deadline: float) -> bool:
+        """Go on towards `now` in long strides until it is near; False where the deadline came first (the next read goes on). Only a
+        plugin that starts days into a scenario needs more than one read for it."""
+        goal = self.fleet.step_at(now)
+        while goal - self.fleet.state.step > STRIDE_SECONDS:
+            if time.monotonic() >= deadline:
+                return False
+            self.fleet.advance(self.fleet.time_ns(self.fleet.state.step + STRIDE_SECONDS))
+        return True
 
     def _hang(self) -> None:
         """`driver_hang` of the source itself: block until it ends, past every deadline, as a stuck driver call does."""

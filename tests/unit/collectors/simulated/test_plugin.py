@@ -195,6 +195,13 @@ def test_a_hanging_source_blocks_the_read_until_the_fault_ends() -> None:
     assert reading.samples[0].taken_at_ns == at(35)
 
 
+def test_a_start_far_into_the_scenario_keeps_to_the_deadline_and_gets_there() -> None:
+    plugin, _ = make_plugin(clock=Clock(5 * 3600))
+    assert plugin.read(FAST_DUE, 0.0) == Reading()
+    assert plugin.read(FAST_DUE, DEADLINE).samples
+    assert plugin.fleet.state.step == 5 * 3600
+
+
 def test_inventory_comes_first_and_every_five_minutes() -> None:
     plugin, clock = make_plugin(nodes=3)
     records = of(v1.InventoryRecord, read_until(plugin, clock, 320, 10))
@@ -221,8 +228,8 @@ def test_a_scenario_without_a_start_begins_when_the_plugin_is_made() -> None:
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"nodse": 3}, "collectors.simulated.nodse: Extra inputs"),
-        ({"nodes": 0}, "collectors.simulated.nodes: "),
+        ({"nodse": 3}, "collectors.plugins.simulated.settings.nodse: Extra inputs"),
+        ({"nodes": 0}, "collectors.plugins.simulated.settings.nodes: "),
         ({"faults": ["memry_leak@1s+1s"]}, "did you mean memory_leak"),
         ({"faults": ["thermal@1s+1s:card=77"]}, "no card '77'"),
         ({"clusters": ["a", "a"]}, "a name occurs twice"),
