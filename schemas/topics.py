@@ -65,7 +65,7 @@ DLQ: Final = "xpulse.dlq"
 # fmt: off
 TOPICS: Final[tuple[Topic, ...]] = (
     Topic(SAMPLES, "cluster/node", v1.SampleBatch, None, DAY_MS, True, ("agent",), ("attribute", "detect", "sqlite", "influxdb", "forecast"), "what the devices said, one batch per node, source and tick"),
-    Topic(INVENTORY, "cluster/node[/uid]", v1.InventoryRecord, None, None, False, ("agent",), ("detect",), "which nodes and devices exist"),
+    Topic(INVENTORY, "cluster/node[/uid]", v1.InventoryRecord, None, None, False, ("agent",), ("detect", "sqlite", "influxdb"), "which nodes and devices exist"),
     Topic(DEVICE_EVENTS, "cluster/node", v1.DeviceEvent, None, 30 * DAY_MS, True, ("agent",), ("detect", "sqlite", "influxdb"), "Xid, hot-plug, lost, hang, maintenance"),
     Topic(CONTEXT_EVENTS, "entity", v1.ContextEvent, None, 7 * DAY_MS, True, ("agent",), ("detect", "sqlite", "influxdb"), "deploys, restarts, maintenance: what explains a change"),
     Topic(ALLOCATIONS, "cluster/node", v1.AllocationSnapshot, None, None, False, ("agent",), ("attribute",), "who holds which device, the node's full state"),
