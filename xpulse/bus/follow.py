@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
@@ -26,7 +27,8 @@ class Follower:
                 "auto.offset.reset": "earliest",
                 "queued.max.messages.kbytes": 16 * 1024,
                 "fetch.wait.max.ms": 200,
-            }
+            },
+            logger=logging.getLogger("xpulse.bus.watch"),
         )
         try:
             known = self._consumer.list_topics(timeout=_ANSWER_SECONDS).topics

@@ -51,6 +51,11 @@ class BusReader:
             if since_ns is None or record.timestamp_ns >= since_ns:
                 yield record
 
+    def read_from(self, topic: str, partition: int, offset: int) -> Iterator[Record]:
+        """Records from an offset up to the end as it is now."""
+        low, high = self.bounds(topic, partition)
+        yield from self._span(topic, TopicPartition(self._bus.wire(topic), partition), max(low, offset), high)
+
     def partitions(self, topic: str) -> int:
         """How many partitions the topic has. Raises MissingTopic."""
         wire = self._bus.wire(topic)

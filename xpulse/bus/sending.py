@@ -93,8 +93,9 @@ class Sender:
             if name is None:
                 name = names[out.topic] = self._bus.wire(out.topic)
             timestamp_ms = 0 if out.timestamp_ns is None else out.timestamp_ns // _NS_PER_MS
+            report = partial(attempt.report, index)
             try:
-                produce(name, out.value, out.key, -1, None, partial(attempt.report, index), timestamp_ms, list(out.headers))
+                produce(name, out.value, out.key, -1, report, report, timestamp_ms, list(out.headers))
             except BufferError:
                 return False
             except KafkaException as error:

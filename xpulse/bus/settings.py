@@ -165,9 +165,10 @@ def librdkafka_config(bus: Bus) -> dict[str, Any]:
         "bootstrap.servers": bus.brokers,
         "client.id": "xpulse",
         "socket.keepalive.enable": True,
-        "reconnect.backoff.ms": 50,
+        "reconnect.backoff.ms": 100,
         # A bus that comes back is found within two seconds (librdkafka's default lets it grow to ten).
         "reconnect.backoff.max.ms": 2000,
         "allow.auto.create.topics": False,
         "log.connection.close": False,
+        "log_level": 2,  # errors come by error_cb; a broker that is away would write seventy lines a second
     } | security(bus)
