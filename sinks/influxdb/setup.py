@@ -47,7 +47,7 @@ def setup(target: Target, admin_token: str, *, retention_seconds: int) -> Made:
         made = bucket is None
         if bucket is None:
             rule = BucketRetentionRules(type="expire", every_seconds=retention_seconds)
-            bucket = buckets.create_bucket(bucket_name=target.bucket, org_id=org_id, retention_rules=[rule])
+            bucket = buckets.create_bucket(bucket_name=target.bucket, org=org_id, retention_rules=[rule])
         elif (now := _retention_seconds(bucket.retention_rules)) != retention_seconds:
             if now == 0 or now > retention_seconds:
                 raise SetupRefused(
