@@ -25,6 +25,10 @@ BACKLOG = 1000
 """Events and inventory that wait for room on the bus; the oldest goes first when there is none."""
 
 
+START_SECONDS = 60.0
+"""How long a process may take to its first word: interpreter and imports on a loaded host are no driver that hangs."""
+
+
 class Stop(Exception):
     """The agent has to end: `code` 1 where a required source is unavailable, 2 where the configuration is wrong."""
 
@@ -65,6 +69,8 @@ class Supervised:
         self._backlog: list[Out] = []
         self._heard_at = 0.0
         self._start_at = 0.0
+        self._started_at = 0.0
+        self._heard = False
         self._wait_seconds = limits.restart_min_seconds
         self._dying: Child | None = None
         self._failed = ""
@@ -77,7 +83,8 @@ class Supervised:
         if self.child is not None or self._dying is not None or self.tally.state == "skipped" or at < self._start_at:
             return False
         self.child = Child(self._order)
-        self._heard_at = at
+        self._heard_at = self._started_at = at
+        self._heard = False
         self._failed = ""
         return True
 
@@ -86,7 +93,7 @@ class Supervised:
         assert self.child is not None
         try:
             for word in self.child.hear():
-                self._heard_at = at
+                self._heard_at, self._heard = at, True
                 self._take(word)
                 if self.tally.state == "skipped":
                     self._drop_child()
@@ -102,9 +109,10 @@ class Supervised:
 
     def hangs(self, at: float) -> bool:
         """True where the process was silent for too long and has been killed."""
-        if self.child is None or at - self._heard_at < self._limits.hang_seconds:
+        limit = self._limits.hang_seconds if self._heard else max(START_SECONDS, self._limits.hang_seconds)
+        if self.child is None or at - self._heard_at < limit:
             return False
-        self._lose(at, "hang", f"the driver did not answer for {self._limits.hang_seconds:g} s; its process was killed", "critical")
+        self._lose(at, "hang", f"the driver did not answer for {limit:g} s; its process was killed", "critical")
         return True
 
     def _take(self, word: frames.Word) -> None:
@@ -138,7 +146,8 @@ class Supervised:
         if self._troubled:
             self._troubled = False
             self._event("recovered", "the source answers again", "info")
-        self._wait_seconds = self._limits.restart_min_seconds
+        if self._heard_at - self._started_at > self._limits.restart_max_seconds:
+            self._wait_seconds = self._limits.restart_min_seconds  # not after one read: one that dies at each tenth would restart at once
         tally.state, tally.reason = "reading", ""
         tally.reads += 1
         tally.last_read_seconds = duration_ns / 1e9
@@ -181,7 +190,7 @@ class Supervised:
             self._publisher.resend()
 
     def _lose(self, at: float, kind: Kind, reason: str, severity: Severity = "warning") -> None:
-        log.warning("plugin %s: %s; it starts again in %.0f s", self.tally.name, reason, self._wait_seconds)
+        log.warning("plugin %s: %s; it starts again in %.1f s", self.tally.name, reason, self._wait_seconds)
         self._event(kind, reason, severity)
         self._drop_child()
         self.tally.state, self.tally.reason = "restarting", reason

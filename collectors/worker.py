@@ -37,6 +37,7 @@ class Schedule:
         self._interval_ns, self._slow_every = interval_ns, slow_every
         self._reads = 0
         self._last_tick: int | None = None
+        self._target_ns: int | None = None
 
     def due(self) -> frozenset[Cadence]:
         """What the next read has to include; counts it."""
@@ -45,12 +46,16 @@ class Schedule:
         return FAST_AND_SLOW if slow else FAST
 
     def wait_ns(self, now_ns: int) -> int:
-        """Time to the next multiple; between nothing and one interval whatever the clock has done."""
-        return self._interval_ns - now_ns % self._interval_ns
+        """Time to the next multiple, two intervals at most whatever the clock has done; a wait that ended early is not repeated."""
+        target = (now_ns // self._interval_ns + 1) * self._interval_ns
+        if target == self._target_ns:
+            target += self._interval_ns
+        self._target_ns = target
+        return target - now_ns
 
     def skipped(self, now_ns: int) -> int:
         """How many multiples passed without a read since the last call, which is one per read."""
-        tick = now_ns // self._interval_ns
+        tick = (now_ns + self._interval_ns // 2) // self._interval_ns
         last, self._last_tick = self._last_tick, tick
         return 0 if last is None else max(0, tick - last - 1)
 
@@ -128,8 +133,9 @@ def _end_with_agent(stopping: threading.Event) -> None:
 
 
 def main() -> int:
-    # Killed together with the agent, even where the agent was killed with -9 while this thread is stuck in the driver.
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if sys.platform == "linux":
+        # Killed together with the agent, even where the agent was killed with -9 while this thread is stuck in the driver.
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     order = json.loads(sys.stdin.buffer.readline())
     if os.getppid() != order["agent_pid"]:
         return 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from collectors.nvidia.counters import Unwrapped
-from collectors.nvidia.source import GPU_IS_LOST, NOT_SUPPORTED, UNKNOWN, Count32, Failed, Replies, Reply
+from collectors.nvidia.reply import Count32, Failed, Replies, Reply
 from schemas.builder import SampleBuilder
 from schemas.catalogue import CATALOGUE
 from schemas.identity import device_uid, normal_bdf
@@ -25,7 +25,7 @@ _REASON: Final[dict[int, Reason]] = {
     16: "lost",  # the device does not work before a reset
     28: "lost",
 }
-LOST: Final = frozenset(code for code, reason in _REASON.items() if reason == "lost")
+_LOST: Final = frozenset(code for code, reason in _REASON.items() if reason == "lost")
 
 Scale = tuple[str, str, float]
 """Field of the catalogue, name of the reply, factor."""
@@ -136,7 +136,7 @@ def reading(reply: Reply | None, factor: float) -> Reading:
 
 def lost(*parts: Mapping[str, Reply]) -> bool:
     """Whether any reply says that the device is gone or does not work before a reset."""
-    return any(isinstance(reply, Failed) and reply.code in LOST for replies in parts for reply in replies.values())
+    return any(isinstance(reply, Failed) and reply.code in _LOST for replies in parts for reply in replies.values())
 
 
 def lost_sample(uid: str, index: int) -> SampleBuilder:
@@ -198,26 +198,26 @@ def throttle_reasons(reply: Reply | None) -> Reading:
 def info(replies: Replies, node: str, index: int) -> v1.DeviceInfo | None:
     """Identity and constants; None where neither uuid nor PCI address can be read, so that nothing would be told apart."""
 
-    def text(name: str) -> str:
+    def told(name: str) -> str:
         reply = replies.get(name)
         return reply if isinstance(reply, str) else ""
 
     try:
-        bdf = normal_bdf(text("bdf"))
+        bdf = normal_bdf(told("bdf"))
     except ValueError:
         bdf = ""
-    if not text("uuid") and not bdf:
+    if not told("uuid") and not bdf:
         return None
     found = v1.DeviceInfo(
-        uid=device_uid("nvidia", unique=text("uuid"), node=node, bdf=bdf),
+        uid=device_uid("nvidia", unique=told("uuid"), node=node, bdf=bdf),
         vendor="nvidia",
-        model=text("name"),
-        serial=text("serial"),
+        model=told("name"),
+        serial=told("serial"),
         kind=v1.DeviceKind.DEVICE_KIND_ACCELERATOR,
         index=index,
         bdf=bdf,
-        firmware_version=text("vbios"),
-        board_part=text("board_part"),
+        firmware_version=told("vbios"),
+        board_part=told("board_part"),
     )
     module, limit = replies.get("module"), replies.get("power_limit_max_milliwatts")
     if isinstance(module, int):
@@ -261,21 +261,3 @@ def _threshold(replies: Replies, which: str, temperature: Reply | None, known: f
     if isinstance(temperature, int) and isinstance(margin, int) and isinstance(limit, int):
         return float(temperature + margin - limit)
     return None
-
-
-__all__ = [
-    "GPU_IS_LOST",
-    "LOST",
-    "NOT_SUPPORTED",
-    "UNKNOWN",
-    "Memory",
-    "all_absent",
-    "fast_fields",
-    "info",
-    "lost",
-    "lost_sample",
-    "reading",
-    "reason",
-    "slow_fields",
-    "throttle_reasons",
-]

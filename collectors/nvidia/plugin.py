@@ -13,8 +13,10 @@ from typing import Any, Final
 from collectors.contract import API, Env, NodeReading, Reading, Ready, Unavailable
 from collectors.events import Kind, Severity, device_event
 from collectors.nvidia import parse
+from collectors.nvidia.remedy import Missing, bindings_warning
+from collectors.nvidia.reply import NOT_SUPPORTED, Failed, Replies
 from collectors.nvidia.settings import Nvidia
-from collectors.nvidia.source import NOT_SUPPORTED, Failed, Handle, Missing, Replies, Source, bindings_warning
+from collectors.nvidia.source import Handle, Source
 from schemas.builder import SampleBuilder
 from schemas.catalogue import Cadence
 from schemas.telemetry import v1
@@ -71,7 +73,7 @@ class Plugin:
         self._source.close()
 
     def read(self, due: frozenset[Cadence], deadline: float) -> Reading:
-        """Read every card. Raises collectors.nvidia.source.Missing where the driver is gone as a whole."""
+        """Read every card. Raises collectors.nvidia.remedy.Missing where the driver is gone as a whole."""
         events: list[v1.DeviceEvent] = []
         slow = "slow" in due
         if slow:

@@ -6,35 +6,14 @@ same number means another thing to another driver: they are not used; 74 and 75 
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any, Final
 
-NOT_SUPPORTED: Final = 3
-GPU_IS_LOST: Final = 15
-UNKNOWN: Final = 999
+from collectors.nvidia.remedy import Missing, bindings_warning, why
+from collectors.nvidia.reply import NOT_SUPPORTED, UNKNOWN, Failed, Replies, Reply, field_value, text, total
 
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """NVML's return code instead of a value."""
-
-    code: int
-
-
-@dataclass(frozen=True, slots=True)
-class Count32:
-    """A counter that NVML gives as 32 bits, so that it wraps: PCIe bytes on the drivers known so far."""
-
-    value: int
-
-
-Reply = float | int | str | Count32 | Failed
-Replies = dict[str, Reply]
 Handle = Any
 """NVML's opaque device handle."""
 
@@ -58,10 +37,6 @@ _LINK_ERRORS: Final = (0, 1, 2, 3)
 """nvmlNvLinkErrorCounter_t: replay, recovery, CRC of flits, CRC of data."""
 
 
-class Missing(Exception):
-    """Library, driver or bindings cannot be used; the text says what, where and the remedy."""
-
-
 class Source:
     """One NVML session. Each call that asks several things gives a reply or a Failed for every one of them."""
 
@@ -79,7 +54,7 @@ class Source:
         try:
             self._nvml.nvmlInit()
         except self._nvml.NVMLError as error:
-            raise Missing(_why(error.value, str(error))) from None
+            raise Missing(why(error.value, str(error))) from None
         self._open = True
 
     def close(self) -> None:
@@ -109,7 +84,7 @@ class Source:
         """A handle or the reason for none, by NVML index; raises Missing where even the count cannot be had."""
         count = self.ask(self._n.nvmlDeviceGetCount)
         if isinstance(count, Failed):
-            raise Missing(_why(count.code, "nvmlDeviceGetCount"))
+            raise Missing(why(count.code, "nvmlDeviceGetCount"))
         return [self.ask(self._n.nvmlDeviceGetHandleByIndex, index) for index in range(count)]
 
     def identity(self, handle: Handle) -> Replies:
@@ -123,7 +98,7 @@ class Source:
             "serial": self._text(n.nvmlDeviceGetSerial, handle),
             "vbios": self._text(n.nvmlDeviceGetVbiosVersion, handle),
             "board_part": self._text(n.nvmlDeviceGetBoardPartNumber, handle),
-            "bdf": pci if isinstance(pci, Failed) else _string(pci.busId),
+            "bdf": pci if isinstance(pci, Failed) else text(pci.busId),
             "module": self.ask(n.nvmlDeviceGetModuleId, handle),
             "power_limit_max_milliwatts": limits if isinstance(limits, Failed) else limits[1],
         }
@@ -225,13 +200,13 @@ class Source:
 
     def _text(self, call: Callable[..., Any], *arguments: Any) -> Reply:
         answer = self.ask(call, *arguments)
-        return answer if isinstance(answer, Failed) else _string(answer)
+        return answer if isinstance(answer, Failed) else text(answer)
 
     def _fields(self, handle: Handle, fields: dict[str, Any]) -> Replies:
         values = self.ask(self._n.nvmlDeviceGetFieldValues, handle, list(fields.values()))
         if isinstance(values, Failed):
             return dict.fromkeys(fields, values)
-        return {name: _field(value) for name, value in zip(fields, values, strict=True)}
+        return {name: field_value(value) for name, value in zip(fields, values, strict=True)}
 
     def _utilization(self, handle: Handle) -> int:
         return int(self._n.nvmlDeviceGetUtilizationRates(handle).gpu)
@@ -262,53 +237,7 @@ class Source:
             return {"links_active": broken, "link_errors": broken}
         active = [link for link, state in enumerate(states) if state == 1]
         counters = [self.ask(self._n.nvmlDeviceGetNvLinkErrorCounter, handle, link, kind) for link in range(count) for kind in _LINK_ERRORS]
-        return {"links_active": len(active), "link_errors": _sum(counters)}
-
-
-def _sum(counters: Iterable[int | Failed]) -> int | Failed:
-    """Sum of those that the device has; Failed where one it has could not be read, or it has none."""
-    known = [c for c in counters if not (isinstance(c, Failed) and c.code == NOT_SUPPORTED)]
-    failed = next((c for c in known if isinstance(c, Failed)), None if known else Failed(NOT_SUPPORTED))
-    return failed if failed is not None else sum(c for c in known if not isinstance(c, Failed))
-
-
-def _field(value: Any) -> Reply:
-    """The union member that the value's type names (nvmlValueType_t)."""
-    if value.nvmlReturn != 0:
-        # An older driver calls an id it does not know an invalid argument (2).
-        return Failed(NOT_SUPPORTED if value.nvmlReturn == 2 else value.nvmlReturn)
-    match value.valueType:
-        case 0:
-            number = float(value.value.dVal)
-            return number if math.isfinite(number) else Failed(UNKNOWN)
-        case 1:
-            return Count32(value.value.uiVal) if value.fieldId in (197, 198) else int(value.value.uiVal)
-        case 2:
-            return int(value.value.ulVal)
-        case 4:
-            return int(value.value.sllVal)
-        case 5:
-            return int(value.value.siVal)
-        case 6:
-            return int(value.value.usVal)
-        case _:
-            return int(value.value.ullVal)
-
-
-def _string(text: str | bytes) -> str:
-    return (text.decode(errors="replace") if isinstance(text, bytes) else text).strip()
-
-
-def bindings_warning() -> str:
-    """What is wrong with the installed bindings although they may work; empty where nothing is."""
-    try:
-        found = version("pynvml")
-    except PackageNotFoundError:
-        return ""
-    return (
-        f"the deprecated distribution pynvml {found} is installed beside nvidia-ml-py and shadows or wraps its module; "
-        "remove it: pip uninstall pynvml && pip install --force-reinstall nvidia-ml-py"
-    )
+        return {"links_active": len(active), "link_errors": total(counters)}
 
 
 def _bindings() -> ModuleType:
@@ -322,20 +251,3 @@ def _bindings() -> ModuleType:
         other = f"the module pynvml at {pynvml.__file__} is not nvidia-ml-py 13; install it: pip install 'nvidia-ml-py>=13.580'"
         raise Missing(bindings_warning() or other)
     return pynvml  # type: ignore[no-any-return]  # the module is untyped
-
-
-def _why(code: int, what: str) -> str:
-    match code:
-        case 12:
-            return (
-                "libnvidia-ml.so.1 was not found: there is no NVIDIA driver here, or the container was started without the utility "
-                "capability (NVIDIA_DRIVER_CAPABILITIES=utility); set collectors.plugins.nvidia.enabled: false on hosts without one"
-            )
-        case 9:
-            return "the NVIDIA driver is not loaded (NVML 9); load it: modprobe nvidia, and look for its reason in dmesg"
-        case 4:
-            return "no permission to talk to the NVIDIA driver (NVML 4); the agent needs to open /dev/nvidiactl"
-        case 18:
-            return "library and kernel driver are of different versions (NVML 18): the driver was upgraded; reboot or reload it"
-        case _:
-            return f"NVML cannot be used: {what} (NVML {code}); see what nvidia-smi says"

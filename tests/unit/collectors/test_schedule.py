@@ -21,7 +21,20 @@ def test_it_waits_for_the_next_multiple(now_ns: int, wait_ns: int) -> None:
     assert Schedule(SECOND, 1).wait_ns(now_ns) == wait_ns
 
 
+def test_waking_a_little_early_does_not_read_twice() -> None:
+    schedule = Schedule(SECOND, 1)
+    assert schedule.wait_ns(10 * SECOND + 5) == SECOND - 5
+    assert schedule.wait_ns(11 * SECOND - 5) == SECOND + 5
+    assert schedule.wait_ns(12 * SECOND + 1) == SECOND - 1
+
+
+def test_a_clock_that_was_set_back_does_not_stop_the_reads() -> None:
+    schedule = Schedule(SECOND, 1)
+    schedule.wait_ns(1000 * SECOND)
+    assert schedule.wait_ns(10 * SECOND + 5) == SECOND - 5
+
+
 def test_ticks_that_passed_during_a_read_are_counted() -> None:
     schedule = Schedule(SECOND, 1)
-    times = [10.0, 11.0, 14.2, 15.0, 3.0]  # the last: the clock was set back
+    times = [10.0, 10.999, 14.2, 15.0, 3.0]  # the last: the clock was set back
     assert [schedule.skipped(int(t * SECOND)) for t in times] == [0, 0, 2, 0, 0]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from collectors.nvidia import parse
-from collectors.nvidia.source import Count32, Failed, Replies, Reply
+from collectors.nvidia.reply import Count32, Failed, Replies, Reply
 from schemas.builder import SampleBuilder
 from schemas.catalogue import BY_NUMBER, CATALOGUE, FAST, SLOW
 from schemas.telemetry import v1

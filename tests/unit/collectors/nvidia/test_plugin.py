@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from collectors.contract import Env, Reading, Ready, Unavailable
-from collectors.nvidia import source
 from collectors.nvidia.plugin import Plugin, create, driver_epoch
+from collectors.nvidia.remedy import Missing
 from collectors.worker import FAST, FAST_AND_SLOW
 from schemas.catalogue import BY_NUMBER, CATALOGUE
 from schemas.identity import NodeRef
@@ -215,7 +215,7 @@ def test_a_driver_that_cannot_be_used_is_unavailable_with_its_remedy(fake_nvml: 
 def test_a_driver_that_goes_away_as_a_whole_ends_the_read(plugin: Plugin, fake_nvml: nvml.State) -> None:
     read(plugin)
     fake_nvml.set(count="!1")
-    with pytest.raises(source.Missing, match="NVML 1"):
+    with pytest.raises(Missing, match="NVML 1"):
         read(plugin)
 
 
