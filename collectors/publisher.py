@@ -113,7 +113,8 @@ class Publisher:
                 known = node.devices[sample.uid] = _Known()
             out = batch.devices.add()
             out.CopyFrom(sample)
-            new_identity = _learn(known, sample, part.driver_version)
+            slow = _learn_absences_and_slow(known, sample)
+            new_identity = _learn_identity(known, sample, part.driver_version)
             if every or known.resend:
                 _fill(out, known)
                 full.append(out)
@@ -122,7 +123,7 @@ class Publisher:
                     record = v1.InventoryRecord(observed_at_ns=part.taken_at_ns, device=complete_info(batch, out))
                     inventory.append(event_out(record))
             else:
-                _thin(out)
+                _thin(out, slow=slow)
             known.resend = False
         if len(node.devices) > len(part.samples):
             listed = {sample.uid for sample in part.samples}
@@ -134,8 +135,8 @@ class Publisher:
         return encode(topics.SAMPLES, ref.key, batch)
 
 
-def _learn(known: _Known, sample: v1.DeviceSample, driver_version: str) -> bool:
-    """Remember the sample; sets `known.resend` on any change of what thin samples leave out. True where the identity is new."""
+def _learn_absences_and_slow(known: _Known, sample: v1.DeviceSample) -> bool:
+    """Remember; sets `known.resend` on a change. True where the sample has any slow field."""
     fast_absent: _Absences = {}
     slow_absent: _Absences = {}
     for absence in sample.absences:
@@ -144,8 +145,19 @@ def _learn(known: _Known, sample: v1.DeviceSample, driver_version: str) -> bool:
     if fast_absent != known.fast_absent:
         known.fast_absent = fast_absent
         known.resend = True
-    if slow_absent or any(sample.HasField(name) for name in _SLOW_NAMES):
-        _learn_slow(known, sample, slow_absent)
+    has = sample.HasField
+    for name in _SLOW_NAMES:  # a loop, not any(): half the time, on the hottest path of a big fleet
+        if has(name):
+            break
+    else:
+        if not slow_absent:
+            return False
+    _learn_slow(known, sample, slow_absent)
+    return True
+
+
+def _learn_identity(known: _Known, sample: v1.DeviceSample, driver_version: str) -> bool:
+    """True where the identity is new; `known.resend` is then set."""
     if not sample.HasField("info"):
         return False
     identity = sample.info.SerializeToString(deterministic=True) + f"\0{sample.index}\0{driver_version}".encode()
@@ -182,10 +194,10 @@ def _fill(out: v1.DeviceSample, known: _Known) -> None:
         out.absences.add(reason=reason, field_number=sorted(numbers))
 
 
-def _thin(out: v1.DeviceSample) -> None:
+def _thin(out: v1.DeviceSample, *, slow: bool) -> None:
     out.ClearField("info")
     out.ClearField("absences")
-    for name in _SLOW_NAMES:
+    for name in _SLOW_NAMES if slow else ():
         out.ClearField(name)
 
 

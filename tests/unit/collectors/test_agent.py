@@ -44,7 +44,7 @@ class Running:
         self.code: int | None = None
         self.full = False
         self._stop = threading.Event()
-        quick = {"interval_seconds": 0.05, "hang_seconds": 2.0, "read_deadline_seconds": 1.0, "restart_min_seconds": 0.1}
+        quick = {"interval_seconds": 0.05, "hang_seconds": 3.0, "read_deadline_seconds": 1.0, "restart_min_seconds": 0.1}
         self._settings = Collectors(plugins=dict(plugins), **(quick | settings))
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
