@@ -12,29 +12,31 @@ from pydantic_core import PydanticUndefined
 
 HEAD: Final = """\
 # Every setting of XPulse with its default. Made by `xpulse config show`; `make test` holds it against the code.
+# A line that begins with # and no space after it is a default: remove the # to set it. As it is, this file sets nothing.
 # Each key may also be set in the environment: bus.brokers is XPULSE_BUS__BROKERS. The environment wins.
 # A secret `k` may be given as `k_file` (a file that holds it) or in the environment; keep it out of this file.
 """
 
 
 def render(model: type[BaseModel], values: BaseModel | None = None) -> str:
-    """The whole file. With `values`, their values instead of the defaults; secrets are never written."""
-    return HEAD + "\n" + "\n".join(_section(model, values, 0)) + "\n"
+    """The whole file, defaults as comments: what a file sets counts as set, a broker's address for example. With `values`, their
+    values, and not as comments; secrets are never written."""
+    return HEAD + "\n" + "\n".join(_section(model, values, 0, "#" if values is None else "")) + "\n"
 
 
-def _section(model: type[BaseModel], values: BaseModel | None, depth: int) -> list[str]:
+def _section(model: type[BaseModel], values: BaseModel | None, depth: int, mark: str) -> list[str]:
     lines: list[str] = []
     pad = "  " * depth
     for name, field in model.model_fields.items():
-        default = field.get_default(call_default_factory=True)  # type: ignore[call-arg]  # no default needs validated data here
+        default = field.get_default(call_default_factory=True)
         value = getattr(values, name) if values is not None else default
         lines += [f"{pad}# {line}" for line in _comment(field.description)]
         annotation = field.annotation
         if isinstance(annotation, type) and issubclass(annotation, BaseModel):
             lines.append(f"{pad}{name}:")
-            lines += _section(annotation, value if isinstance(value, BaseModel) else None, depth + 1)
+            lines += _section(annotation, value if isinstance(value, BaseModel) else None, depth + 1, mark)
         else:
-            lines += [pad + line for line in _value(name, value)]
+            lines += [pad + mark + line for line in _value(name, value)]
         if depth == 0:
             lines.append("")
     return lines

@@ -118,7 +118,7 @@ def load(path: Path | None = None) -> Settings:
     check_environment(os.environ)
     data = _read_yaml(found) if found else {}
     try:
-        return Settings(**data)
+        return Settings(**_without_empty(Settings, data))
     except ValidationError as error:
         raise UsageError(_explain(error, str(found) if found else "defaults", data)) from None
     except Exception as error:  # pydantic-settings' SettingsError: an environment value that is no JSON where JSON is due
@@ -177,6 +177,17 @@ def _read_yaml(path: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise UsageError(f"{path}: the top must be a mapping of settings, this is a {type(data).__name__}")
     return data
+
+
+def _without_empty(model: type[BaseModel], data: dict[str, Any]) -> dict[str, Any]:
+    """A section whose keys are all commented out (null in YAML) sets nothing."""
+    found = {}
+    for name, value in data.items():
+        section = _section(field.annotation) if (field := model.model_fields.get(name)) else None
+        if section is not None and value is None:
+            continue
+        found[name] = _without_empty(section, value) if section is not None and isinstance(value, dict) else value
+    return found
 
 
 def _explain(error: ValidationError, where: str, data: Mapping[str, Any]) -> str:
