@@ -36,7 +36,7 @@ def _section(model: type[BaseModel], values: BaseModel | None, depth: int, mark:
             lines.append(f"{pad}{name}:")
             lines += _section(annotation, value if isinstance(value, BaseModel) else None, depth + 1, mark)
         else:
-            lines += [pad + mark + line for line in _value(name, value)]
+            lines += [pad + re.sub(r"^( *)", rf"\1{mark}", line) for line in _value(name, value)]
         if depth == 0:
             lines.append("")
     return lines
