@@ -29,11 +29,12 @@ class Diagnosis:
 
 
 def python() -> Iterator[Diagnosis]:
-    text = f"Python {sys.version.split()[0]}"
-    if sys.version_info >= (3, 11):
-        yield Diagnosis("good", "python", text)
+    if sys.prefix == sys.base_prefix:
+        yield Diagnosis(
+            "note", "python", f"{sys.version.split()[0]}, not in an environment of its own", "make setup, or pipx install xpulse"
+        )
     else:
-        yield Diagnosis("problem", "python", f"{text} is too old", "use Python 3.11 or newer: make PYTHON=python3.12 setup")
+        yield Diagnosis("good", "python", f"{sys.version.split()[0]} in {sys.prefix}")
 
 
 def packages() -> Iterator[Diagnosis]:
@@ -87,7 +88,7 @@ def memory_and_disk(settings: Settings) -> Iterator[Diagnosis]:
 
 
 def bus(settings: Settings) -> Iterator[Diagnosis]:
-    if not settings.bus.brokers:
+    if "brokers" not in settings.bus.model_fields_set:
         yield Diagnosis("note", "bus", "no brokers set: xpulse up brings its own bus; a role alone needs bus.brokers")
         return
     for broker in settings.bus.brokers.split(","):
@@ -123,7 +124,7 @@ def ports(settings: Settings) -> Iterator[Diagnosis]:
             except OSError:
                 busy.append(f"{role.name} {role.port}")
     if busy:
-        yield Diagnosis("note", "ports", f"in use: {', '.join(busy)} (a running XPulse, or another program)", "set health.port of that role")
+        yield Diagnosis("note", "ports", f"in use: {', '.join(busy)} (by XPulse or another program)", "set health.port of that role")
     else:
         yield Diagnosis("good", "ports", "every documented health port is free")
 

@@ -58,7 +58,7 @@ class HealthServer:
         except OSError as error:
             if not fall_back:
                 raise UsageError(
-                    f"health endpoint: {host}:{port} cannot be listened on ({error.strerror}); set health.port to another, or 0 for any free one"
+                    f"health: {host}:{port} cannot be listened on ({error.strerror}); set health.port to another, or 0 for any free one"
                 ) from None
             self._server = ThreadingHTTPServer((host, 0), handler)
         self._server.daemon_threads = True

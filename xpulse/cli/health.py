@@ -19,7 +19,7 @@ def command(ctx: click.Context, role: str, port: int | None) -> None:
     \b
     Example: xpulse health detect
     """
-    from xpulse.local.ports import read_ports
+    from xpulse.local.runfiles import read_ports
     from xpulse.local.status import read
     from xpulse.roles import role as find
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from xpulse.errors import ProblemFound
 from xpulse.local.child import Child, Spec
 from xpulse.local.plan import Options, Where, environment, specs
-from xpulse.local.ports import read_ports
+from xpulse.local.runfiles import read_ports, write_pid
 
 if TYPE_CHECKING:
     from xpulse.settings import Settings
@@ -47,6 +47,7 @@ class Supervisor:
         self.children: list[Child] = []
         self._stage_at = 0.0
         self._measured_at = 0.0
+        self._restarts: dict[str, int] = {}
         self.on_new_bus: Callable[[str], None] | None = None
         """Called with the address each time the embedded bus has come up, before any role starts."""
 
@@ -74,6 +75,7 @@ class Supervisor:
             self._bus.kill()
             raise ProblemFound(f"the embedded bus did not start within {BUS_START_SECONDS:.0f} s; its last words:\n{self._bus.tail()}")
         self.where = replace(self.where, brokers=line.decode().strip())
+        self._write_pid(self._bus)
         if self.on_new_bus:
             self.on_new_bus(self.where.brokers)
 
@@ -84,6 +86,7 @@ class Supervisor:
             due = child.spec.stage == 0 or elapsed >= child.spec.stage * STAGE_SECONDS or (rows and elapsed > child.spec.stage * 0.8)
             if child.state == "waiting" and due:
                 child.start(now)
+                self._write_pid(child)
 
     def step(self, now: float, *, rows: bool) -> None:
         """One look at every process: start what is due, restart what died, measure memory now and then."""
@@ -93,6 +96,9 @@ class Supervisor:
         self._start_due(now, rows=rows)
         for child in self.children:
             code = child.poll(now)
+            if child.restarts != self._restarts.get(child.spec.name, 0):
+                self._restarts[child.spec.name] = child.restarts
+                self._write_pid(child)
             if code is not None:
                 if child.state == "failed":
                     raise ProblemFound(f"{child.spec.name} ended with {code} and will not do better:\n{child.tail()}")
@@ -120,6 +126,10 @@ class Supervisor:
             child.state = "waiting"
         self._stage_at = now
         self._start_due(now, rows=False)
+
+    def _write_pid(self, child: Child) -> None:
+        if pid := child.pid:
+            write_pid(self.where.state, child.spec.name, pid)
 
     def ports(self) -> dict[str, int | None]:
         """Health port of each role, as the roles wrote them down."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -122,6 +123,14 @@ class Tally:
         self.forecasts[key] = forecast
         if forecast.breach_probability_ratio >= 0.5:
             self.forecast_breaches[key] += 1
+
+    def snapshot(self) -> Tally:
+        """A copy that stands still."""
+        return copy.deepcopy(self)
+
+    def all_joined(self) -> bool:
+        """Whether everything published has its attribution."""
+        return all((epoch, sequence) in self.joined for epoch, seen in self.published.items() for sequence in seen)
 
     def published_total(self) -> int:
         """Distinct (cluster, node, source, epoch, sequence) on xpulse.samples."""

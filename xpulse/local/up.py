@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import logging
 import sys
 import time
 from collections.abc import Callable
@@ -15,17 +16,19 @@ from sinks.open import open_store
 from xpulse.errors import UsageError
 from xpulse.local.lock import StackLock
 from xpulse.local.plan import Options, Shape, Where
-from xpulse.local.ports import forget_ports
+from xpulse.local.runfiles import forget
 from xpulse.local.status import Poller
 from xpulse.local.summary import not_stored, summarise
 from xpulse.local.supervisor import Supervisor
-from xpulse.local.tally import Tally
+from xpulse.local.tally import Epoch, Tally
 from xpulse.local.watch import Watch
 from xpulse.process import stop_on_signals
-from xpulse.view.model import Screen, alert_rows, device_rows, forecast_rows, stage_rows
+from xpulse.view.model import DeviceRow, Screen, alert_rows, device_rows, forecast_rows, stage_rows
 
 if TYPE_CHECKING:
     from xpulse.settings import Settings
+
+log = logging.getLogger(__name__)
 
 DEFAULT_SHAPE: Final = Shape(1, 2, 8)
 DRAIN_SECONDS: Final = 20.0
@@ -67,6 +70,7 @@ class Run:
         self.notes: list[str] = []
         for note in notes:
             self._note(note)
+        check_faults(self._options, time.time_ns())
         simulated = self._options.simulate is not None
         external = "brokers" in settings.bus.model_fields_set and not settings.bus.embedded
         self.started_at_ns = time.time_ns()
@@ -77,13 +81,14 @@ class Run:
             state=settings.state(),
             cluster=settings.cluster or "local",
             scenario_started_at_ns=self.started_at_ns if simulated else 0,
-            extra=demo_forecast(settings) if simulated else {},
+            extra=demo(settings) if simulated else {},
         )
         self._began = time.monotonic()
         self._first_row_seconds: float | None = None
         self._tally = Tally(detailed=self._options.for_seconds is not None)
         self._watch: Watch | None = None
         self._store: Store | None = None
+        self._shown: list[DeviceRow] = []
         self._before: dict[str, tuple[float, int]] = {}
 
     def _note(self, text: str) -> None:
@@ -93,11 +98,11 @@ class Run:
     def run(self) -> int:
         """Until Ctrl-C or the end of --for. 0, or 1 where something was lost in a run that was counted."""
         with StackLock(self._where.state):
-            forget_ports(self._where.state)
+            forget(self._where.state)
             try:
                 return self._locked()
             finally:
-                forget_ports(self._where.state)
+                forget(self._where.state)
 
     def _locked(self) -> int:
         stop = stop_on_signals()
@@ -113,10 +118,10 @@ class Run:
             poller.close()
             return self._finish(supervisor, interrupted=stop.is_set())
         finally:
-            seconds = supervisor.stop()
-            self._say(f"everything stopped in {seconds:.1f} s")
             if self._watch:
                 self._watch.close()
+            seconds = supervisor.stop()
+            self._say(f"everything stopped in {seconds:.1f} s")
             if self._store:
                 self._store.close()
 
@@ -149,7 +154,7 @@ class Run:
 
     def _screen(self, supervisor: Supervisor, poller: Poller, now: float) -> Screen:
         now_ns = time.time_ns()
-        devices = device_rows(store, now_ns) if (store := self._open()) else []
+        devices = self._devices(now_ns)
         if devices and self._first_row_seconds is None:
             self._first_row_seconds = now - self._began
         by_uid = {row.uid: row for row in devices}
@@ -174,58 +179,56 @@ class Run:
                 memory_bytes=sum(child.peak_pss_bytes for child in supervisor.everything()),
             )
 
-    def _open(self) -> Store | None:
-        """The store, once its writer has made it."""
+    def _devices(self, now_ns: int) -> list[DeviceRow]:
+        """The store's newest rows; what was shown last where it does not answer (its writer may not have made it yet)."""
+        try:
+            self._shown = device_rows(self._open(), now_ns)
+        except ConnectionError as error:
+            log.debug("the store does not answer", extra={"reason": str(error)})
+        return self._shown
+
+    def _open(self) -> Store:
         if self._store is None:
-            try:
-                self._store = open_store(self._settings.sinks.model_copy(update={"store": self._where.store}), self._where.state)
-            except (FileNotFoundError, ConnectionError):
-                return None
+            self._store = open_store(self._settings.sinks.model_copy(update={"store": self._where.store}), self._where.state)
         return self._store
 
     def _finish(self, supervisor: Supervisor, *, interrupted: bool) -> int:
+        """Let what was published until now go through to its end, with the agent still reading (a silent node would be a finding)."""
         if self._options.for_seconds is None:
             return 0
-        agent = next(c for c in supervisor.children if c.spec.name == "agent")
-        agent.terminate()
-        while not agent.gone() and time.monotonic() - self._began < self._options.for_seconds + 5:
-            time.sleep(0.05)
-        until = time.monotonic() + DRAIN_SECONDS
         assert self._watch is not None
-        missing = self._missing()
-        while time.monotonic() < until and (missing or not self._joined()):
-            supervisor.step(time.monotonic(), rows=True)
-            self._watch.drain(0.5)
-            missing = self._missing()
+        self._watch.drain(1.0)
         with self._watch.lock:
-            body = summarise(
-                self._tally,
-                missing=missing,
-                children=supervisor.everything(),
-                seconds_to_first_row=self._first_row_seconds,
-                seconds=time.monotonic() - self._began,
-                started_at_ns=self.started_at_ns,
-                simulated=self._options.simulate is not None,
-                seed=self._options.seed if self._options.simulate else None,
-                faults=self._options.faults,
-                bus_restarts=supervisor.bus_restarts,
-            )
+            counted = self._tally.snapshot()
+        until = time.monotonic() + DRAIN_SECONDS
+        missing = self._missing(counted)
+        while time.monotonic() < until and (missing or not counted.all_joined()):
+            supervisor.step(time.monotonic(), rows=True)
+            time.sleep(0.5)
+            with self._watch.lock:
+                counted.joined, counted.owners = set(self._tally.joined), self._tally.owners.copy()
+            missing = self._missing(counted)
+        body = summarise(
+            counted,
+            missing=missing,
+            children=supervisor.everything(),
+            seconds_to_first_row=self._first_row_seconds,
+            seconds=time.monotonic() - self._began,
+            started_at_ns=self.started_at_ns,
+            simulated=self._options.simulate is not None,
+            seed=self._options.seed if self._options.simulate else None,
+            faults=self._options.faults,
+            bus_restarts=supervisor.bus_restarts,
+        )
         body["interrupted"] = interrupted
         self._write(body)
         return 0
 
-    def _missing(self) -> dict[Any, list[int]]:
-        assert self._watch is not None
-        store = self._open()
-        if store is None:
-            return {epoch: sorted(seen) for epoch, seen in self._tally.published.items()}
-        with self._watch.lock:
-            return not_stored(self._tally, store)
-
-    def _joined(self) -> bool:
-        assert self._watch is not None
-        with self._watch.lock:
-            return all((epoch, sequence) in self._tally.joined for epoch, seen in self._tally.published.items() for sequence in seen)
+    def _missing(self, counted: Tally) -> dict[Epoch, list[int]]:
+        try:
+            return not_stored(counted, self._open())
+        except ConnectionError:  # nothing can be shown to be stored
+            return {epoch: sorted(seen) for epoch, seen in counted.published.items()}
 
     def _write(self, body: dict[str, Any]) -> None:
         samples = body["samples"]
@@ -242,18 +245,40 @@ class Run:
                 self._options.summary.write_text(text, encoding="utf-8")
 
 
-def demo_forecast(settings: Settings) -> dict[str, str]:
-    """Environment for the forecaster of a simulated stack: the demo profile, unless the user set forecasting themselves."""
+def demo(settings: Settings) -> dict[str, str]:
+    """Environment of a simulated stack: the forecaster's demo profile and quick slow fields, where the user set neither themselves."""
     from forecasting.settings import Forecasting, demo_profile
 
-    if settings.forecasting != Forecasting():
-        return {}
-    demo, plain = demo_profile().model_dump(mode="json"), Forecasting().model_dump(mode="json")
-    return {
-        f"XPULSE_FORECASTING__{name.upper()}": value if isinstance(value, str) else json.dumps(value)
-        for name, value in demo.items()
-        if value != plain[name]
-    }
+    found: dict[str, str] = {}
+    if "slow_interval_seconds" not in settings.collectors.model_fields_set:
+        found["XPULSE_COLLECTORS__SLOW_INTERVAL_SECONDS"] = "5"
+    if settings.forecasting == Forecasting():
+        profile, plain = demo_profile().model_dump(mode="json"), Forecasting().model_dump(mode="json")
+        for name, value in profile.items():
+            if value != plain[name]:
+                found[f"XPULSE_FORECASTING__{name.upper()}"] = value if isinstance(value, str) else json.dumps(value)
+    return found
+
+
+def check_faults(options: Options, started_at_ns: int) -> None:
+    """Raise UsageError where a fault names a card, node or rack that the simulated fleet does not have."""
+    if not options.faults or options.simulate is None:
+        return
+    from collectors.simulated.fleet import Fleet
+    from collectors.simulated.settings import Simulated
+
+    shape = options.simulate
+    simulated = Simulated(
+        clusters=tuple(shape.cluster_names()),
+        nodes=shape.nodes,
+        devices_per_node=shape.devices,
+        seed=options.seed,
+        faults=options.faults,
+    )
+    try:
+        Fleet(simulated, clusters=shape.cluster_names(), started_at_ns=started_at_ns)
+    except ValueError as error:
+        raise UsageError(f"--fault: {error}") from None
 
 
 def _screen(view: bool) -> Any:
@@ -266,4 +291,4 @@ def run(settings: Settings, options: Options, say: Callable[[str], None]) -> int
     return Run(settings, options, say).run()
 
 
-__all__ = ["Run", "decide", "demo_forecast", "run"]
+__all__ = ["Run", "decide", "demo", "run"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from xpulse import logs
 from xpulse.health import HealthServer, Report
-from xpulse.local.ports import write_port
+from xpulse.local.runfiles import write_port
 from xpulse.process import PARENT, die_with_parent, stop_on_signals
 from xpulse.roles import role as find
 

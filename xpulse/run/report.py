@@ -1,4 +1,4 @@
-"""From a role's own numbers to what its health endpoint says. The names of self-metrics are a closed list: docs/reference/roles.md shows it."""
+"""From a role's own numbers to what its health endpoint says; the names of self-metrics are a closed list."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def metric(name: str, samples: Sequence[tuple[Mapping[str, str], float]]) -> Sel
 def of_runner(status: RunnerStatus) -> Report:
     """A stream processor, a sink or the forecaster."""
     none: dict[str, str] = {}
-    lost = {}
+    lost: dict[tuple[str, int], int] = {}
     for row in list(status.lost_ranges):
         key = (row.topic, row.partition)
         lost[key] = lost.get(key, 0) + row.last - row.first + 1

@@ -175,7 +175,10 @@ def stage_rows(
         if status and child.spec.name in before:
             then, count = before[child.spec.name]
             rate = max(0.0, (status.processed_total - count) / (now - then)) if now > then else None
-        state = child.state if child.state != "running" else ("ready" if status and status.ready else "starting")
+        ready = child.spec.name == "bus" or (
+            status is not None and status.ready
+        )  # the bus has no endpoint: it serves once it has said where
+        state = child.state if child.state != "running" else ("ready" if ready else "starting")
         rows.append(
             StageRow(
                 role=child.spec.name,
