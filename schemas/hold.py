@@ -48,7 +48,9 @@ class Held:
         value = self._value.get(name)
         if value is None:
             return None
-        if at_ns - self._at[name] > BY_NAME[name].max_age_ns:
+        # Thin samples leave out an absence that has not changed: it stands as long as the device is heard of.
+        said_ns = self.newest_ns if isinstance(value, Absent) else self._at[name]
+        if at_ns - said_ns > BY_NAME[name].max_age_ns:
             return Absent("stale")
         return value
 

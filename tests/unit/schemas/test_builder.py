@@ -37,7 +37,9 @@ def test_impossible_value_is_absent_out_of_range(field: str, value: float) -> No
 
 
 def test_zero_is_a_value() -> None:
-    sample = SampleBuilder("nvidia:GPU-1").set("utilization_ratio", 0).set("throttle_reasons", 0).set("remapped_rows_pending", False).build()
+    sample = (
+        SampleBuilder("nvidia:GPU-1").set("utilization_ratio", 0).set("throttle_reasons", 0).set("remapped_rows_pending", False).build()
+    )
     assert sample.HasField("utilization_ratio")
     assert sample.HasField("throttle_reasons")
     assert sample.HasField("remapped_rows_pending")
@@ -45,7 +47,9 @@ def test_zero_is_a_value() -> None:
 
 
 def test_absences_are_grouped_by_reason_and_cost_nothing_when_there_are_none() -> None:
-    sample = SampleBuilder("a:1").absent("fan_ratio", "not_supported").set("power_watts", Absent("lost")).absent("energy_joules", "lost").build()
+    sample = (
+        SampleBuilder("a:1").absent("fan_ratio", "not_supported").set("power_watts", Absent("lost")).absent("energy_joules", "lost").build()
+    )
     assert len(sample.absences) == 2
     assert absences(sample) == {
         "fan_ratio": "ABSENCE_REASON_NOT_SUPPORTED",

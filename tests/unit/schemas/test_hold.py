@@ -34,3 +34,11 @@ def test_an_older_sample_never_overwrites() -> None:
     assert held.get("fan_ratio", 2 * S) is not None
     assert held.newest_ns == 2 * S
     assert [name for name, _ in held.items(2 * S)] == ["power_watts", "fan_ratio"]
+
+
+def test_an_unchanged_absence_stands_while_the_device_is_heard_of() -> None:
+    held = Held()
+    held.update(SampleBuilder("a:1").absent("fan_ratio", "not_supported").build(), 1 * S)
+    held.update(SampleBuilder("a:1").set("power_watts", 300).build(), 60 * S)
+    assert held.get("fan_ratio", 61 * S) == Absent("not_supported")
+    assert held.get("fan_ratio", 90 * S) == Absent("stale")

@@ -35,7 +35,12 @@ def test_uid_needs_something_unique() -> None:
 @pytest.mark.parametrize(
     ("data", "expected"),
     # The values of Apache Kafka's own UtilsTest.testMurmur2.
-    [(b"21", -973932308), (b"foobar", -790332482), (b"a-little-bit-long-string", -985981536), (b"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8", -58897971)],
+    [
+        (b"21", -973932308),
+        (b"foobar", -790332482),
+        (b"a-little-bit-long-string", -985981536),
+        (b"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8", -58897971),
+    ],
 )
 def test_murmur2_is_kafkas(data: bytes, expected: int) -> None:
     assert murmur2(data) == expected & 0xFFFFFFFF
