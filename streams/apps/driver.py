@@ -1,0 +1,207 @@
+"""Feeds a processor one record at a time: retries in place, publishes what comes out, and only then lets the record be acknowledged."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Final
+
+from schemas.flow import Busy, DeadLetter, Emitted, Out, Partition, Processor, Record, Tick, tick_time
+from schemas.status import CountsDrops, LostRange, RunnerStatus
+from schemas.topics import topic
+from streams.apps.places import Place, PlaceReader, find_places
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+log = logging.getLogger(__name__)
+
+AsyncPublish = Callable[[Sequence[Emitted]], Awaitable[None]]
+"""Returns when the broker has acknowledged all, dead letters included; raises nothing but a cancellation."""
+
+CheckRejects = Callable[[str, int, int, str], None]
+"""Called with role, records, rejected ones and the last reason; raises where the role should stop instead of rejecting on."""
+
+_LEAST_RETRY_SECONDS: Final = 0.05
+
+
+class Driver:
+    """The runner's side of a processor. All its work is done under one lock, so that records, ticks and restores never overlap.
+
+    `failure` is what ended it; `on_progress` is called whenever something moved, a retry included.
+    """
+
+    def __init__(
+        self,
+        processor: Processor,
+        *,
+        publish: AsyncPublish,
+        open_reader: Callable[[], AbstractContextManager[PlaceReader]],
+        status: RunnerStatus,
+        clock: Callable[[], int],
+        on_progress: Callable[[], None],
+        check_rejects: CheckRejects,
+    ) -> None:
+        self.places: dict[Partition, Place] = {}
+        self.generation = -1
+        self.failure: BaseException | None = None
+        self.failed = asyncio.Event()
+        self._processor = processor
+        self._publish = publish
+        self._open_reader = open_reader
+        self._status = status
+        self._clock = clock
+        self._progress = on_progress
+        self._check_rejects = check_rejects
+        self._lock = asyncio.Lock()
+        self._last_tick_ns = 0
+        self._in_hand = False
+
+    def has_work(self) -> bool:
+        """Whether a record waits or is in hand. Callable from any thread."""
+        return self._in_hand or any(place.lag for place in list(self.places.values()))
+
+    async def assign(self, committed: Mapping[Partition, int | None], generation: int) -> None:
+        """Restore the processor for these partitions and decide where each begins. Never raises: a failure ends the role."""
+        async with self._lock:
+            self.places = {}
+            try:
+                places, lost = await asyncio.get_running_loop().run_in_executor(None, self._restore, committed)
+            except Exception as error:
+                self._fail(error)
+                return
+            self.places, self.generation = places, generation
+            for each in lost:
+                self._note_lost(each)
+            self._report()
+            to_rebuild = sum(place.rebuild_until - place.next for place in places.values())
+            log.info("assigned", extra={"partitions": len(places), "to_rebuild": to_rebuild})
+
+    async def release(self) -> None:
+        """The partitions are gone."""
+        self.places = {}
+        self._report()
+
+    async def take(self, record: Record, generation: int) -> bool:
+        """Take a record in. True once all it gave is published; False where it belongs to a former assignment and comes again."""
+        async with self._lock:
+            partition = Partition(record.topic, record.partition)
+            place = self.places.get(partition)
+            if place is None or generation != self.generation or record.offset < place.next:
+                return False
+            if self.failure is not None:
+                await asyncio.Event().wait()  # never acknowledged: the role is ending
+            self._in_hand = True
+            try:
+                await self._work(record, place)
+            finally:
+                self._in_hand = False
+            return True
+
+    async def tick(self, ends: Mapping[Partition, tuple[int, int]]) -> None:
+        """Time passes. `ends` gives partitions their end offset and when (wall clock, ns) the broker said so."""
+        async with self._lock:
+            for partition, (high, told_ns) in ends.items():
+                if (place := self.places.get(partition)) is not None and told_ns > place.high_at_ns:
+                    place.high, place.high_at_ns = high, told_ns
+            self._report()
+            at_ns = self._event_time()
+            if at_ns is None or at_ns <= self._last_tick_ns or self.failure is not None:
+                return
+            try:
+                emitted = self._processor.tick(Tick(at_ns))
+            except Busy as busy:
+                self._status.trouble = busy.reason
+                return
+            except Exception as error:
+                self._fail(error)
+                return
+            self._last_tick_ns = at_ns
+            if not (self._processor.silent_rebuild and any(place.rebuilding for place in self.places.values())):
+                await self._send(emitted)
+
+    def note_retry(self, reason: str) -> None:
+        """The publisher waits for the broker."""
+        self._status.retries_total += 1
+        self._status.trouble = f"publishing: {reason}"
+        self._progress()
+
+    def _restore(self, committed: Mapping[Partition, int | None]) -> tuple[dict[Partition, Place], list[LostRange]]:
+        rewind_ns = round(self._processor.rewind_seconds * 1e9)
+        with self._open_reader() as reader:
+            places, lost = find_places(reader, committed, rewind_ns=rewind_ns, now_ns=self._clock())
+            self._processor.restore(reader, frozenset(committed))
+        return places, lost
+
+    async def _work(self, record: Record, place: Place) -> None:
+        if record.offset > place.next and not topic(record.topic).compacted:
+            self._note_lost(LostRange(record.topic, record.partition, place.next, record.offset - 1))
+        rebuilt = record.offset < place.rebuild_until
+        emitted = await self._process(record)
+        if rebuilt:
+            self._status.rebuilt_total += 1
+            if not self._processor.silent_rebuild:
+                # what is a dead letter now was one before the restart, and is in xpulse.dlq already
+                await self._send([one for one in emitted if not isinstance(one, DeadLetter)])
+        else:
+            await self._check(emitted)
+            await self._send(emitted)
+            self._status.processed_total += 1
+            self._status.last_success_ns = self._clock()
+            self._status.trouble = ""
+        place.next = record.offset + 1
+        place.watermark_ns = max(record.timestamp_ns, place.watermark_ns or 0)
+        self._progress()
+
+    async def _process(self, record: Record) -> Sequence[Emitted]:
+        while True:
+            try:
+                return self._processor.process([record])
+            except Busy as busy:
+                self._status.retries_total += 1
+                self._status.trouble = busy.reason
+                self._progress()
+                await asyncio.sleep(max(busy.retry_after_seconds, _LEAST_RETRY_SECONDS))
+            except Exception as error:  # Faust acknowledges what raises: a defect of ours must not lose the record in silence
+                log.exception("a record made the processor fail", extra={"role": self._processor.role, "offset": record.offset})
+                return [DeadLetter(record, f"{self._processor.role} failed on it: {type(error).__name__}: {error}")]
+
+    async def _check(self, emitted: Iterable[Emitted]) -> None:
+        dead = [one.reason for one in emitted if isinstance(one, DeadLetter)]
+        try:
+            self._check_rejects(self._processor.role, 1, len(dead), dead[-1] if dead else "")
+        except Exception as error:
+            self._fail(error)
+            await asyncio.Event().wait()  # not published and never acknowledged
+
+    async def _send(self, emitted: Sequence[Emitted]) -> None:
+        if not emitted:
+            return
+        await self._publish(emitted)
+        self._status.published_total += sum(1 for one in emitted if isinstance(one, Out))
+        self._status.dead_letters_total += sum(1 for one in emitted if isinstance(one, DeadLetter))
+
+    def _event_time(self) -> int | None:
+        watermarks = {partition: place.watermark_ns for partition, place in self.places.items() if place.watermark_ns is not None}
+        lags = {partition: place.lag for partition, place in self.places.items()}
+        # Where nothing is left to read, time has passed up to when the broker said so, not up to now.
+        told_ns = min((place.high_at_ns for place in self.places.values()), default=0)
+        return tick_time(self.places, watermarks, lags, told_ns)
+
+    def _report(self) -> None:
+        status = self._status
+        status.assigned = {partition: place.lag for partition, place in self.places.items()}
+        status.ready = status.ready or (bool(self.places) and not any(place.rebuilding for place in self.places.values()))
+        if isinstance(self._processor, CountsDrops):
+            status.dropped_total = self._processor.dropped.copy()
+
+    def _note_lost(self, lost: LostRange) -> None:
+        self._status.lost_ranges.append(lost)
+        log.error("records lost: the broker no longer has them", extra=lost._asdict())
+
+    def _fail(self, error: BaseException) -> None:
+        if self.failure is None:
+            self.failure = error
+        self.failed.set()
