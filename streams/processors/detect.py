@@ -11,6 +11,7 @@ from schemas.flow import DeadLetter, Emitted, Partition, Reader, Record, Rejecte
 from schemas.identity import finding_key, node_key, partition_of
 from schemas.telemetry import v1
 from streams.operators.detect import events, forecasts, restored, samples, services, silence
+from streams.operators.detect.columns import Taken
 from streams.operators.detect.ewma import Ewma
 from streams.operators.detect.labels import Labels
 from streams.operators.detect.samples import Times
@@ -123,7 +124,7 @@ class DetectProcessor:
 
     def process(self, records: Sequence[Record]) -> Sequence[Emitted]:
         letters: list[Emitted] = []
-        batches: list[v1.SampleBatch] = []
+        batches: list[Taken] = []
         heard: list[silence.Heard | silence.Excused] = []
         windows: list[v1.InferenceWindow] = []
         device_events: list[v1.DeviceEvent] = []
@@ -138,7 +139,7 @@ class DetectProcessor:
                 self._check_partitioner(record)
             match message:
                 case v1.SampleBatch():
-                    batches.append(message)
+                    batches.append(Taken(message, record.value))
                     heard.append(silence.Heard(message.cluster, message.node, record.timestamp_ns, message.simulated))
                 case v1.AttributedBatch():
                     self._labels.used(message)

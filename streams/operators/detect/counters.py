@@ -20,6 +20,7 @@ def define(table: Table, width: int) -> None:
     table.define("counter_mid_total", np.float64, 0.0, width)
     table.define("counter_mid_at_ns", np.int64, 0, width)
     table.define("counter_epoch", np.int64, 0, width)
+    table.define("counter_grows", np.bool_, False)
 
 
 def increase(
@@ -35,14 +36,33 @@ def increase(
     `values` (n, C) is NaN where nothing new was said. The first value of a series is its base. A lower value in a new epoch is a
     reset: what it shows was counted since. In the same epoch it is a fault: the base moves and nothing is added.
     """
+    # most rows say nothing new and have no growth that could leave the window: they are not touched
+    news = ~np.isnan(values).all(axis=1)
+    busy = news | table["counter_grows"][rows]
+    if busy.all():
+        return _increase(table, rows, at_ns, epoch, values, within_ns)
+    grown = np.zeros(values.shape)
+    if not busy.any():
+        return grown, 0
+    grown[busy], faults = _increase(table, rows[busy], at_ns[busy], epoch[busy], values[busy], within_ns)
+    return grown, faults
+
+
+def _increase(
+    table: Table,
+    rows: NDArray[np.intp],
+    at_ns: NDArray[np.int64],
+    epoch: NDArray[np.int64],
+    values: NDArray[np.float64],
+    within_ns: NDArray[np.int64],
+) -> tuple[NDArray[np.float64], int]:
     last = table["counter_last"][rows]
     total = table["counter_total"][rows]
     said = ~np.isnan(values)
     last_epoch = table["counter_epoch"][rows]
     new_epoch = last_epoch != epoch[:, None]
-    with np.errstate(invalid="ignore"):
-        delta = values - last
-        back = delta < 0
+    delta = values - last
+    back = delta < 0
     faults = int(np.count_nonzero(back & ~new_epoch))
     delta = np.where(back, np.where(new_epoch, values, 0.0), delta)
     delta = np.where(np.isnan(delta), 0.0, delta)
@@ -62,4 +82,5 @@ def increase(
     table["counter_old_total"][rows] = old
     table["counter_mid_total"][rows] = mid
     table["counter_mid_at_ns"][rows] = np.where(due, at_ns[:, None], mid_at)
+    table["counter_grows"][rows] = (total != old).any(axis=1)
     return total - old, faults

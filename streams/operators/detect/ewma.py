@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +22,8 @@ MOST_WEIGHT: Final = 0.1
 FORGET_HALF_LIVES: Final = 4
 """A gap of more half-lives than this starts the warm-up again."""
 
+_TINY: Final = 1e-300
+
 
 @dataclass(frozen=True, slots=True)
 class Ewma:
@@ -34,11 +37,8 @@ class Ewma:
 
 
 def define(table: Table, width: int) -> None:
-    """Columns for `width` metrics a series."""
-    table.define("ewma_mean", np.float64, 0.0, width)
-    table.define("ewma_variance", np.float64, 0.0, width)
-    table.define("ewma_count", np.int32, 0, width)
-    table.define("ewma_at_ns", np.int64, 0, width)
+    """One column of shape (4, width): mean, variance, number of values, time of the last one (ns; a float64 is exact to 256 ns)."""
+    table.define("ewma", np.float64, 0.0, 4, width)
 
 
 def score(
@@ -48,27 +48,29 @@ def score(
 
     Scale-invariant: x and 1e9 * x score alike. A series that adapts to a new level clears by itself: clipped residuals widen the variance.
     """
-    mean, variance, count = table["ewma_mean"][rows], table["ewma_variance"][rows], table["ewma_count"][rows]
-    known = ~np.isnan(values)
-    passed = np.maximum(at_ns[:, None] - table["ewma_at_ns"][rows], 0)
+    state = table["ewma"][rows]
+    mean, variance, seen_ns = state[:, 0], state[:, 1], state[:, 3]
+    passed = at_ns[:, None] - seen_ns
     # after a long gap what was usual is no longer known: learn again
-    count = np.where(passed > FORGET_HALF_LIVES * settings.half_life_ns, 0, count)
-    x = np.where(known, values, mean)
-    residual = x - mean
-    sigma = np.maximum(np.sqrt(variance), SIGMA_FLOOR_RATIO * np.abs(mean))
-    distance = np.abs(residual)
-    # distance / (distance + limit) is 0.5 at the limit, 0 at 0, 1 far off, and needs no division by a sigma of zero
-    reach = distance + settings.limit_sigmas * sigma
-    scores = np.divide(distance, reach, out=np.zeros_like(reach), where=reach > 0)
+    count = np.where(passed > FORGET_HALF_LIVES * settings.half_life_ns, 0.0, state[:, 2])
     warm = count >= settings.warm_up
+    sigma = np.maximum(np.sqrt(variance), SIGMA_FLOOR_RATIO * np.abs(mean))
+    residual = values - mean
+    distance = np.abs(residual)
+    # distance / (distance + limit) is 0.5 at the limit, 0 at 0 and 1 far off; the tiny number makes 0 of 0 / 0
+    scores = distance / (distance + settings.limit_sigmas * sigma + _TINY)
 
-    aged = np.minimum(1.0 - np.exp2(-passed / settings.half_life_ns), MOST_WEIGHT)
+    # 1 - 2 ** -x is x * ln 2 where x is small, and larger ones are capped
+    aged = np.minimum(np.maximum(passed, 0) * (math.log(2) / settings.half_life_ns), MOST_WEIGHT)
     weight = np.where(warm, aged, 1.0 / (count + 1.0))
-    clip = settings.winsor_sigmas * sigma
     # where nothing ever varied around zero there is no scale to clip to: the first change sets it
-    clipped = np.where(warm & (clip > 0), np.clip(residual, -clip, clip), residual)
-    table["ewma_mean"][rows] = np.where(known, mean + weight * clipped, mean)
-    table["ewma_variance"][rows] = np.where(known, (1.0 - weight) * (variance + weight * clipped * clipped), variance)
-    table["ewma_count"][rows] = count + known
-    table["ewma_at_ns"][rows] = np.where(known, at_ns[:, None], table["ewma_at_ns"][rows])
-    return np.where(known & warm, scores, np.nan)
+    clip = np.where(warm & (sigma > 0), settings.winsor_sigmas * sigma, np.inf)
+    clipped = np.maximum(np.minimum(residual, clip), -clip)
+    step = weight * clipped
+    after = np.empty_like(state)
+    after[:, 0] = mean + step
+    after[:, 1] = (1.0 - weight) * (variance + step * clipped)
+    after[:, 2] = count + 1.0
+    after[:, 3] = at_ns[:, None]
+    table["ewma"][rows] = np.where(np.isnan(values)[:, None, :], state, after)
+    return np.where(warm, scores, np.nan)

@@ -11,7 +11,7 @@ import numpy as np
 from schemas.catalogue import throttle_names
 from schemas.identity import device_entity
 from streams.operators.detect import thresholds
-from streams.operators.detect.columns import Columns, Reader, rounds
+from streams.operators.detect.columns import Columns, Reader, Taken, rounds
 from streams.operators.detect.findings import About, finding, unit_of
 from streams.operators.detect.fleet import Fleet
 from streams.operators.detect.plan import Plan, compile_rules
@@ -72,22 +72,16 @@ def start(rules: Sequence[Rule], ewma: Ewma, times: Times) -> Samples:
     return Samples(compile_rules([r for r in rules if r.entity == "device"]), ewma, times)
 
 
-def step(state: Samples, items: Sequence[v1.SampleBatch]) -> tuple[Samples, list[v1.Finding]]:
+def step(state: Samples, items: Sequence[Taken]) -> tuple[Samples, list[v1.Finding]]:
     """Findings that changed or are due again, in the order of the items.
 
     A batch at or below the newest (epoch, sequence) of its node and source was taken in before and is skipped: a replay doubles nothing.
     """
-    batches = [batch for batch in items if _is_new(state, batch)]
-    columns = state.reader.read(batches, state.fleet)
+    columns = state.reader.read([item for item in items if _is_new(state, item.batch)], state.fleet)
     found: list[tuple[int, int, v1.Finding]] = []
-    for where in rounds(columns.rows):
-        given = thresholds.Round(
-            columns.rows[where],
-            columns.at_ns[where],
-            columns.epoch[where],
-            columns.values[where],
-            None if columns.absent is None else columns.absent[where],
-        )
+    split = rounds(columns.rows)
+    for where in split:
+        given = _round(columns, slice(None) if len(split) == 1 else where)
         cells, faults = thresholds.evaluate(state.table, state.plan, given, state.ewma, state.times.repeat_ns)
         seen = ~np.isnan(given.values).all(axis=1)
         state.table["seen_ns"][given.rows[seen]] = given.at_ns[seen]
@@ -97,6 +91,11 @@ def step(state: Samples, items: Sequence[v1.SampleBatch]) -> tuple[Samples, list
             found += _findings(state, columns, where, cells)
     found.sort(key=lambda f: f[:2])
     return state, [f for _, _, f in found]
+
+
+def _round(columns: Columns, where: slice | NDArray[np.intp]) -> thresholds.Round:
+    absent = None if columns.absent is None else columns.absent[where]
+    return thresholds.Round(columns.rows[where], columns.at_ns[where], columns.epoch[where], columns.values[where], absent)
 
 
 def _is_new(state: Samples, batch: v1.SampleBatch) -> bool:

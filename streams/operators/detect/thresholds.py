@@ -63,78 +63,78 @@ def evaluate(table: Table, plan: Plan, given: Round, settings: Ewma, repeat_ns: 
     A rule whose value or limit is absent or stale neither fires nor clears nor is repeated: its finding expires ("signal lost").
     """
     rows, at = given.rows, given.at_ns
-    said = ~np.isnan(given.values)
-    fresh, ones = _hold(table, plan, given, said)
-    grown, faults = np.empty((len(rows), 0)), 0
+    ones = _hold(table, plan, given)
+    value = ones[:, plan.left]
+    faults, worst = 0, None
     if len(plan.increases):
-        news = np.where(said[:, plan.increase_metric], given.values[:, plan.increase_metric], np.nan)
-        grown, faults = counters.increase(table, rows, at, given.epoch, news, plan.increase_within_ns)
-
-    value = fresh[:, plan.left]
-    metric = np.broadcast_to(plan.left, value.shape)
-    if len(plan.increases):
-        value[:, plan.increases] = np.where(np.isnan(value[:, plan.increases]), np.nan, grown)
+        grown, faults = counters.increase(table, rows, at, given.epoch, given.values[:, plan.increase_metric], plan.increase_within_ns)
+        value[:, plan.increases] = grown + 0.0 * value[:, plan.increases]  # stays NaN where the counter is not known
     if len(plan.bits):
         raw = value[:, plan.bits]
         unknown = np.isnan(raw)
         value[:, plan.bits] = np.where(unknown, np.nan, np.where(unknown, 0, raw).astype(np.int64) & plan.masks)
     if len(plan.equals):
         raw = value[:, plan.equals]
-        value[:, plan.equals] = np.where(np.isnan(raw), np.nan, raw == plan.equal_to)
+        value[:, plan.equals] = (raw == plan.equal_to) + 0.0 * raw
     if len(plan.anomalies):
-        scores = ewma.score(table, rows, at, np.where(said, given.values, np.nan)[:, plan.anomaly_metric], settings)
-        metric = metric.copy()
-        for position, uses in zip(plan.anomalies, plan.anomaly_uses, strict=True):
-            mine = np.where(uses & ~np.isnan(scores), scores, -1.0)
-            worst = mine.argmax(axis=1)
-            best = mine[np.arange(len(rows)), worst]
-            value[:, position] = np.where(best < 0, np.nan, best)
-            metric[:, position] = plan.anomaly_metric[worst]
-
+        scores = ewma.score(table, rows, at, given.values[:, plan.anomaly_metric], settings)
+        # (n, rules, metrics): what a rule does not look at, and what has no score, is never the worst
+        mine = np.where(plan.anomaly_uses & (scores == scores)[:, None, :], scores[:, None, :], -1.0)
+        best = mine.max(axis=2)
+        value[:, plan.anomalies] = np.where(best < 0, np.nan, best)
+        worst = mine
     limit = ones[:, plan.of] * plan.times + plan.plus
-    clear_limit = ones[:, plan.clear_of] * plan.clear_times + plan.clear_plus
-    with np.errstate(invalid="ignore"):
-        beyond = plan.sign * (value - limit) > 0
-        well = plan.sign * (value - clear_limit) <= 0
-        guarded = ones[:, plan.guard] > plan.guard_above
+    margin = plan.sign * (value - limit)
+    beyond = margin > 0
     was = table["active"][rows]
-    fires, clears = beyond & guarded & ~was, well & was
-    if not (fires.any() or was.any()):
+    any_was = was.any()
+    if not any_was and not beyond.any():
         return _NONE, faults
+
+    fires = beyond & (ones[:, plan.guard] > plan.guard_above) & ~was
+    now, emits = was | fires, fires
     emitted = table["emitted_ns"][rows]
-    passed = at[:, None] - emitted
-    known = ~np.isnan(value - limit)
-    # a clock that was set back must not silence a finding until it has caught up
-    repeats = was & ~clears & known & ((passed >= repeat_ns) | (passed < 0))
-    now = (was | fires) & ~clears
-    since = np.where(fires, at[:, None], table["since_ns"][rows])
-    emits = fires | clears | repeats
-    table["active"][rows] = now
-    table["since_ns"][rows] = since
-    table["emitted_ns"][rows] = np.where(emits, at[:, None], emitted)
+    if any_was:
+        clears = was & (plan.sign * (value - (ones[:, plan.clear_of] * plan.clear_times + plan.clear_plus)) <= 0)
+        passed = at[:, None] - emitted
+        # a clock that was set back must not silence a finding until it has caught up
+        repeats = was & ~clears & (margin == margin) & ((passed >= repeat_ns) | (passed < 0))
+        now, emits = now & ~clears, fires | clears | repeats
     i, rule = np.nonzero(emits)
-    return Cells(i, rule, now[i, rule], since[i, rule], value[i, rule], limit[i, rule], metric[i, rule]), faults
+    if len(i) == 0:
+        return _NONE, faults
+    row = rows[i]
+    table["active"][row, rule] = now[i, rule]
+    table["emitted_ns"][row, rule] = at[i]
+    begun = fires[i, rule]
+    table["since_ns"][row[begun], rule[begun]] = at[i[begun]]
+    metric = plan.left[rule]
+    if worst is not None:
+        for k in np.flatnonzero(np.isin(rule, plan.anomalies)):
+            metric[k] = plan.anomaly_metric[worst[i[k], np.searchsorted(plan.anomalies, rule[k])].argmax()]
+    return Cells(i, rule, now[i, rule], table["since_ns"][row, rule], value[i, rule], limit[i, rule], metric), faults
 
 
-def _hold(table: Table, plan: Plan, given: Round, said: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The values as of now, (n, M), NaN where absent or older than max_age; and the same with a column of ones appended."""
+def _hold(table: Table, plan: Plan, given: Round) -> NDArray[np.float64]:
+    """Takes the values in; returns them as of now, NaN where absent or older than max_age, (n, M + 1): the last column is ones."""
     rows, at = given.rows, given.at_ns[:, None]
-    news = said if given.absent is None else said | given.absent
+    news = given.values == given.values
+    if given.absent is not None:
+        news |= given.absent
     held = np.where(news, given.values, table["held"][rows])
     held_at = np.where(news, at, table["held_at_ns"][rows])
     table["held"][rows] = held
     table["held_at_ns"][rows] = held_at
     ones = np.ones((len(rows), len(plan.metrics) + 1))
-    fresh = ones[:, :-1]
-    fresh[:] = np.where(at - held_at > plan.max_age_ns, np.nan, held)
+    ones[:, :-1] = np.where(at - held_at > plan.max_age_ns, np.nan, held)
     due = given.at_ns - table["recent_at_ns"][rows] >= RECENT_STEP_NS
     if due.any():
         those = rows[due]
         count = table["recent_count"][those]
-        table["recent"][those, count % RECENT] = fresh[due]
+        table["recent"][those, count % RECENT] = ones[due, :-1]
         table["recent_count"][those] = count + 1
         table["recent_at_ns"][those] = given.at_ns[due]
-    return fresh, ones
+    return ones
 
 
 def recent(table: Table, row: int, metric: int) -> list[float]:

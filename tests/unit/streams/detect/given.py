@@ -13,6 +13,7 @@ from schemas.flow import Partition, Record
 from schemas.identity import node_key, partition_of
 from schemas.telemetry import v1
 from streams.operators.detect import Ewma, Times, samples
+from streams.operators.detect.columns import Taken
 from streams.operators.detect.samples import Samples
 from streams.rules import Rule
 from streams.rules.load import parse_rules
@@ -54,7 +55,7 @@ def batch(
 
 
 def run(given: Samples, *batches: v1.SampleBatch) -> list[v1.Finding]:
-    return samples.step(given, batches)[1]
+    return samples.step(given, [Taken(b) for b in batches])[1]
 
 
 def said(found: list[v1.Finding]) -> list[tuple[float, str, bool]]:

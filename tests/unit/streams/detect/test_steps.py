@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from schemas.flow import Tick
 from schemas.telemetry import v1
 from streams.operators.detect import events, forecasts, samples, services, silence
+from streams.operators.detect.columns import Taken
 from streams.rules import load_rules
 from tests.unit.streams.detect.given import EWMA, TIMES, at, batch
 
@@ -47,9 +48,10 @@ def batches(draw: st.DrawFn) -> list[v1.SampleBatch]:
 def test_samples(items: list[v1.SampleBatch], data: st.DataObject) -> None:
     cut = data.draw(st.integers(0, len(items)))
     one, two, each = (samples.start(RULES, EWMA, TIMES) for _ in range(3))
-    whole = samples.step(one, items)[1]
-    assert whole == samples.step(two, items[:cut])[1] + samples.step(two, items[cut:])[1]
-    assert whole == [f for item in items for f in samples.step(each, [item])[1]]
+    taken = [Taken(item) for item in items]
+    whole = samples.step(one, taken)[1]
+    assert whole == samples.step(two, taken[:cut])[1] + samples.step(two, taken[cut:])[1]
+    assert whole == [f for item in taken for f in samples.step(each, [item])[1]]
     assert one.counts == two.counts == each.counts
 
 
