@@ -6,19 +6,19 @@ compaction, no retention by time, no admin calls (streams.md §6.1). librdkafka 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import logging
-from collections.abc import Callable, Sequence
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import confluent_kafka
 
 from schemas.topics import TOPICS
 from xpulse.bus.settings import LOCAL_PARTITIONS
-
-if TYPE_CHECKING:
-    from threading import Event
 
 log = logging.getLogger(__name__)
 
@@ -65,8 +65,7 @@ class EmbeddedBroker:
         self._library = library
         error = ctypes.create_string_buffer(512)
         conf = library.rd_kafka_conf_new()
-        # Only the cluster is wanted; without an address the client behind it would print a warning.
-        library.rd_kafka_conf_set(conf, b"bootstrap.servers", b"127.0.0.1:9", error, len(error))
+        # Only the cluster is wanted: the client behind it would warn that it has no address.
         library.rd_kafka_conf_set(conf, b"log_level", b"0", error, len(error))
         self._client = library.rd_kafka_new(0, conf, error, len(error))
         if not self._client:
@@ -74,20 +73,23 @@ class EmbeddedBroker:
         self._cluster = library.rd_kafka_mock_cluster_new(self._client, 1)
         if not self._cluster:
             raise RuntimeError("embedded bus: librdkafka gave no cluster; is loopback usable?")
-        library.rd_kafka_mock_group_initial_rebalance_delay_ms(self._cluster, 0)
-        for name, partitions in self._topics:
-            if code := library.rd_kafka_mock_topic_create(self._cluster, name.encode(), partitions, 1):
-                raise RuntimeError(f"embedded bus: topic {name} could not be made (librdkafka error {code})")
         self.bootstrap = library.rd_kafka_mock_cluster_bootstraps(self._cluster).decode()
+        library.rd_kafka_mock_group_initial_rebalance_delay_ms(self._cluster, 0)
+        with _knocking(self.bootstrap):
+            for name, partitions in self._topics:
+                if code := library.rd_kafka_mock_topic_create(self._cluster, name.encode(), partitions, 1):
+                    raise RuntimeError(f"embedded bus: topic {name} could not be made (librdkafka error {code})")
 
     def set_reachable(self, reachable: bool) -> None:
         """Close or open the broker's door; what it holds stays. For tests of an outage."""
         call = "rd_kafka_mock_broker_set_up" if reachable else "rd_kafka_mock_broker_set_down"
-        getattr(self._started(), call)(self._cluster, 1)
+        with _knocking(self.bootstrap):
+            getattr(self._started(), call)(self._cluster, 1)
 
     def delete_before(self, topic: str, partition: int, offset: int) -> None:
         """Forget the records below an offset, as retention does. For tests of lost ranges."""
-        self._started().rd_kafka_mock_partition_delete_records(self._cluster, topic.encode(), partition, offset)
+        with _knocking(self.bootstrap):
+            self._started().rd_kafka_mock_partition_delete_records(self._cluster, topic.encode(), partition, offset)
 
     def close(self) -> None:
         """Stop it; everything it held is gone."""
@@ -134,7 +136,28 @@ def bundled_library() -> ctypes.CDLL | None:
     return None
 
 
-def serve(ready: Callable[[str], None], stop: Event, topics: Sequence[tuple[str, int]] = LOCAL_TOPICS) -> None:
+@contextlib.contextmanager
+def _knocking(bootstrap: str) -> Iterator[None]:
+    """Connect again and again meanwhile: the cluster's thread (librdkafka 2.16) misses some of the calls that should wake it, and then
+    sleeps a second before it serves them; a connection wakes it."""
+    host, _, port = bootstrap.rpartition(":")
+    done = threading.Event()
+
+    def knock() -> None:
+        while not done.wait(0.01):
+            with contextlib.suppress(OSError):
+                socket.create_connection((host, int(port)), 0.1).close()
+
+    thread = threading.Thread(target=knock, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def serve(ready: Callable[[str], None], stop: threading.Event, topics: Sequence[tuple[str, int]] = LOCAL_TOPICS) -> None:
     """Run a broker until `stop` is set; `ready` is called once with its address."""
     with EmbeddedBroker(topics) as broker:
         ready(broker.bootstrap)
