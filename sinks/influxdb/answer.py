@@ -17,7 +17,8 @@ LEAST_WAIT_SECONDS: Final = 1.0
 """A server in trouble may answer `Retry-After: 0`."""
 
 MOST_WAIT_SECONDS: Final = 300.0
-_DROPPED: Final = re.compile(r"dropped=(\d+)")
+# 1.x and early 2.x say `points beyond retention policy dropped=1`, 2.8 `dropped 1 points outside retention policy of …`
+_DROPPED: Final = re.compile(r"dropped[= ](\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ def read_answer(status: int, headers: Mapping[str, str], body: bytes, now_second
         return Answer("written")
     if status in (400, 422):
         # 2.x: 400 wrote nothing, 422 wrote the good lines. Both are rewritten: the same points again change nothing.
-        if status == 422 and "retention" in reason and (dropped := _DROPPED.search(reason)):
+        if status == 422 and "retention policy" in reason and (dropped := _DROPPED.search(reason)):
             # a type conflict in the same batch would be named instead, so these are all that is wrong
             return Answer("outside_retention", reason, int(dropped[1]))
         return Answer("bad_lines", reason)

@@ -62,7 +62,10 @@ def setup(target: Target, admin_token: str, *, retention_seconds: int) -> Made:
         wanted = Authorization(org_id=org_id, description=DESCRIPTION + target.bucket, permissions=allowed)
         token = client.authorizations_api().create_authorization(authorization=wanted).token
     except ApiException as error:
-        raise SetupRefused(f"InfluxDB at {target.url} answered {error.status} {error.reason}: is the admin token right?") from None
+        raise SetupRefused(
+            f"InfluxDB at {target.url} answered {error.status} {error.reason}: is the admin token right, and is there an organisation "
+            f"{target.org!r} (sinks.influxdb.org)?"
+        ) from None
     except (HTTPError, OSError) as error:
         raise ConnectionError(f"InfluxDB at {target.url}: {error}") from None
     finally:
