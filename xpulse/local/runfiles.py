@@ -41,10 +41,25 @@ def read_pid(state: Path, role: str) -> int | None:
     return _read(_folder(state) / f"{role}.pid")
 
 
+def write_bus(state: Path, address: str) -> None:
+    """The address of the embedded bus: `xpulse topics tail` beside a running stack needs no setting."""
+    path = _folder(state) / "bus.address"
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path.write_text(f"{address}\n", encoding="ascii")
+
+
+def read_bus(state: Path) -> str | None:
+    """The address of the embedded bus of a running stack; None where none runs."""
+    try:
+        return (_folder(state) / "bus.address").read_text(encoding="ascii").strip() or None
+    except OSError:
+        return None
+
+
 def forget(state: Path) -> None:
     """Remove every such file and their folder."""
     folder = _folder(state)
-    for path in [*folder.glob("*.port"), *folder.glob("*.pid")]:
+    for path in [*folder.glob("*.port"), *folder.glob("*.pid"), folder / "bus.address"]:
         path.unlink(missing_ok=True)
     if folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from xpulse.errors import ProblemFound
 from xpulse.local.child import Child, Spec
 from xpulse.local.plan import Options, Where, environment, specs
-from xpulse.local.runfiles import read_ports, write_pid
+from xpulse.local.runfiles import read_ports, write_bus, write_pid
 
 if TYPE_CHECKING:
     from xpulse.settings import Settings
@@ -76,6 +76,7 @@ class Supervisor:
             raise ProblemFound(f"the embedded bus did not start within {BUS_START_SECONDS:.0f} s; its last words:\n{self._bus.tail()}")
         self.where = replace(self.where, brokers=line.decode().strip())
         self._write_pid(self._bus)
+        write_bus(self.where.state, self.where.brokers)
         if self.on_new_bus:
             self.on_new_bus(self.where.brokers)
 

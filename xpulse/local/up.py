@@ -5,7 +5,9 @@ from __future__ import annotations
 import ctypes
 import json
 import logging
+import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -85,6 +87,8 @@ class Run:
         )
         self._began = time.monotonic()
         self._first_row_seconds: float | None = None
+        self._ending = threading.Event()
+        """Set by SIGUSR1: the run ends now as if --for had passed, with its drain and summary."""
         self._tally = Tally(detailed=self._options.for_seconds is not None)
         self._watch: Watch | None = None
         self._store: Store | None = None
@@ -106,6 +110,7 @@ class Run:
 
     def _locked(self) -> int:
         stop = stop_on_signals()
+        signal.signal(signal.SIGUSR1, lambda *_: self._ending.set())
         supervisor = Supervisor(self._settings, self._options, self._where, self._note)
         supervisor.on_new_bus = self._follow
         try:
@@ -148,7 +153,7 @@ class Run:
             if now - last_shown >= 1.0:
                 last_shown = now
                 show(self._screen(supervisor, poller, now))
-            if self._options.for_seconds is not None and now - self._began >= self._options.for_seconds:
+            if self._ending.is_set() or (self._options.for_seconds is not None and now - self._began >= self._options.for_seconds):
                 return
             wait(0.1)
 
@@ -200,7 +205,7 @@ class Run:
         self._watch.drain(1.0)
         with self._watch.lock:
             counted = self._tally.snapshot()
-        until = time.monotonic() + DRAIN_SECONDS
+        until = time.monotonic() + (0.0 if interrupted else DRAIN_SECONDS)  # Ctrl-C ends everything within 5 s
         missing = self._missing(counted)
         while time.monotonic() < until and (missing or not counted.all_joined()):
             supervisor.step(time.monotonic(), rows=True)
