@@ -1,7 +1,7 @@
 """The Faust app around a driver: one agent per input topic, every setting that keeps Faust 0.15.3 from losing or hiding something.
 
-Evidence for each rule: docs/adr (the streams decisions). Events are acknowledged by us, after their outputs are, and never by the
-stream itself: Faust acknowledges an event when its agent is cancelled or raises, which loses what was in hand.
+Events are acknowledged by us, after their outputs are, and never by the stream itself: Faust acknowledges an event when its agent is
+cancelled or raises, which loses what was in hand. Nothing of Faust's tables, windows, joins, sinks or transactions is used.
 """
 
 from __future__ import annotations
@@ -41,6 +41,12 @@ class RewindingConsumer(driver_aiokafka.Consumer):  # type: ignore[misc]  # faus
             await self._seek(tp, place.next)
             self._read_offset[tp] = None
             self._committed_offset[tp] = place.committed
+
+    def ended(self) -> BaseException | None:
+        """What ended the group's coordination: aiokafka logs it and goes on without ever joining again."""
+        aio = self._thread._consumer
+        task = getattr(getattr(aio, "_coordinator", None), "_coordination_task", None)
+        return task.exception() if task is not None and task.done() and not task.cancelled() else None
 
     async def committed(self) -> dict[Partition, int | None]:
         """The group's commits of the assigned partitions."""
@@ -92,8 +98,9 @@ def build(driver: Driver, inputs: Sequence[str], connection: FaustConnection) ->
         topic_allow_declare=False,
         topic_disable_leader=True,
         web_enabled=False,
-        # The assignor knows workers by this URL; nothing ever connects to it.
-        canonical_url=f"http://{uuid.uuid4().hex}:6066",
+        # The assignor knows workers by this URL; nothing ever connects to it. A static member gets back the assignment of its former
+        # self, and its URL with it: another one there ends the coordinator for good.
+        canonical_url=f"http://{connection.instance or uuid.uuid4().hex}:6066",
         autodiscover=False,
         stream_wait_empty=False,
         stream_recovery_delay=0.0,

@@ -96,8 +96,10 @@ class FaustRunner:
         running = asyncio.ensure_future(worker.start())
         try:
             # `stop` is a thread's event, set by a signal handler: it has to be looked at
-            while not (stop.is_set() or self.driver.failed.is_set() or running.done()):  # noqa: ASYNC110
+            while not (stop.is_set() or self.driver.failed.is_set() or running.done()):
                 await asyncio.sleep(_LOOK_SECONDS)
+                if (error := app.consumer.ended()) is not None:
+                    raise RuntimeError(f"group {self._connection.group}: {error}") from error
             if running.done():
                 running.result()
                 raise worker.crash_reason or RuntimeError("Faust ended by itself")

@@ -212,6 +212,17 @@ def test_the_role_ends_with_what_a_restore_or_the_reject_check_raises(bus: Bus, 
         until(lambda: status.dead_letters_total == 1)
 
 
+def test_a_coordinator_that_ended_for_good_ends_the_role(bus: Bus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise AssertionError("a defect in the assignor")
+
+    monkeypatch.setattr("faust.assignor.partition_assignor.PartitionAssignor.on_assignment", fail)
+    made, publisher = runner(Echo(), bus, tmp_path, RunnerStatus(ROLE), threading.Event())
+    with pytest.raises(RuntimeError, match=r"site-xpulse\.echo.*a defect in the assignor"):
+        made.run(threading.Event())
+    publisher.close(1.0)
+
+
 def test_killed_in_the_middle_nothing_is_lost(bus: Bus, tmp_path: Path) -> None:
     send(bus, numbers(400))
     command = [sys.executable, "-m", "tests.integration.streams.echo", bus.brokers, str(tmp_path), "--embedded", "--prefix", PREFIX]
