@@ -41,19 +41,24 @@ class Identity(NamedTuple):
 
 
 class Identities:
-    """Memory: about 300 bytes a device. `unreadable` counts inventory records that could not be decoded."""
+    """Memory: about 300 bytes a device. `unreadable` counts inventory records that could not be decoded.
+
+    `version` changes whenever an answer of `of` may have changed, so that its users can remember answers.
+    """
 
     def __init__(self) -> None:
         self._known: dict[Device, Identity] = {}
         self._given_up: set[Device] = set()
         self._reader: Reader | None = None
         self.unreadable = 0
+        self.version = 0
 
     def restore(self, reader: Reader) -> None:
         """Read inventory to its end; what is no longer listed is forgotten. Its key has the uid, so every partition is read."""
         self._known = {}
         self._given_up = set()
         self._reader = reader
+        self.version += 1
         self.read_again()
 
     def read_again(self) -> None:
@@ -75,8 +80,11 @@ class Identities:
     def learn(self, device: Device, info: v1.DeviceInfo) -> None:
         """Take what a full sample or an inventory record says."""
         kind = name_of(v1.DeviceKind.DESCRIPTOR, info.kind) if info.kind else UNKNOWN
-        self._known[device] = Identity(kind, tag(info.model) or UNKNOWN)
-        self._given_up.discard(device)
+        identity = Identity(kind, tag(info.model) or UNKNOWN)
+        if self._known.get(device) != identity:
+            self._known[device] = identity
+            self._given_up.discard(device)
+            self.version += 1
 
     def of(self, device: Device) -> Identity | None:
         """The identity; Identity("unknown", "unknown") after `give_up`, None where it must be waited for."""
@@ -88,3 +96,4 @@ class Identities:
     def give_up(self, device: Device) -> None:
         """Wait no longer for this one."""
         self._given_up.add(device)
+        self.version += 1

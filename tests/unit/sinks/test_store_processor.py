@@ -63,6 +63,15 @@ def test_a_thin_sample_has_the_tags_of_the_inventory() -> None:
     assert kinds(writer) == {KNOWN}
 
 
+def test_a_new_model_name_is_used_from_its_full_sample_on() -> None:
+    writer = MemoryWriter()
+    processor, _ = role(writer, inventory("nvidia:a", model="old"))
+    processor.process(samples(batch(T0, sample("nvidia:a", power_watts=1))))
+    processor.process(samples(batch(T0 + 1, sample("nvidia:a", full=True, power_watts=1))))
+    processor.process(samples(batch(T0 + 2, sample("nvidia:a", power_watts=1))))
+    assert [tags[5] for _, tags, _ in writer.stored] == ["old", "NVIDIA H200", "NVIDIA H200"]
+
+
 def test_a_thin_sample_before_the_full_one_of_its_batch_has_its_tags() -> None:
     writer = MemoryWriter()
     processor, _ = role(writer)
