@@ -90,6 +90,13 @@ class DetectProcessor:
         return found
 
     @property
+    def dropped(self) -> Counter[str]:
+        """What was left out on purpose, by reason: batches and windows taken in before, or that no service can be named for."""
+        found = Counter({f"sample_batch_{name}": n for name, n in self._samples.counts.items() if name != "counter_went_back"})
+        found.update({f"inference_{name}": n for name, n in self._services.counts.items()})
+        return found
+
+    @property
     def watched(self) -> tuple[int, int]:
         """Nodes and devices that are known."""
         return len(self._samples.fleet.nodes), len(self._samples.table)

@@ -62,8 +62,8 @@ class Levels:
         level = self.active.pop(key, None)
         if level is None:
             return []
-        # never older than what was said last, although Ticks and items come from different clocks
-        return [self._again(level.finding, max(at_ns, level.finding.observed_at_ns), active=False)]
+        # Ticks and items come from different clocks, and alert counts only what was observed after the last that it counted
+        return [self._again(level.finding, max(at_ns, level.finding.observed_at_ns + 1), active=False)]
 
     def repeated(self, at_ns: int) -> Iterator[v1.Finding]:
         """Levels that are due again at `at_ns`."""

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 SERVICE_MAX_AGE_NS: Final = 60_000_000_000
 """A service's gauge is held this long: several of the 5 to 15 s windows that inference servers are read in."""
 
-Floats = "NDArray[np.float64]"
-
 
 @dataclass(frozen=True, slots=True)
 class Plan:

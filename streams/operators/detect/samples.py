@@ -136,7 +136,7 @@ def _findings(state: Samples, columns: Columns, where: NDArray[np.intp], cells: 
             case _:
                 pass
         evidence = dict(words)
-        if past := thresholds.recent(state.table, device.row, column):
+        if not isinstance(rule.when, BitsSet | Equals) and (past := thresholds.recent(state.table, device.row, column)):
             evidence["recent"] = " ".join(quantity(x, unit, ratio=ratio) for x in past)
         at_ns = int(columns.at_ns[place])
         finding_ = finding(

@@ -24,7 +24,7 @@ def quantity(value: float, unit: str, *, ratio: bool = False) -> str:
     if unit == "s":
         return duration(value)
     if unit.startswith("{"):
-        return f"{value:.6g}"
+        return f"{value:.0f}"
     return f"{value:.4g} {_SAID.get(unit, unit)}".rstrip()
 
 

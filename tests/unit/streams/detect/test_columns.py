@@ -66,7 +66,7 @@ def many(few: list[v1.DeviceSample]) -> list[v1.SampleBatch]:
     ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(samples(), min_size=1, max_size=5))
 def test_bytes_and_messages_say_the_same(few: list[v1.DeviceSample]) -> None:
     assert_same(many(few))
@@ -105,6 +105,7 @@ def test_every_metric_is_read(metric: Metric) -> None:
         assert np.isnan(np.delete(values, column, axis=1)).all()
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.lists(st.integers(0, 5), max_size=200))
 def test_rounds_keep_each_rows_order_and_never_hold_a_row_twice(rows: list[int]) -> None:
     split = [where.tolist() for where in rounds(np.array(rows, np.intp))]

@@ -8,6 +8,7 @@ from schemas import topics
 from schemas.codec import HEADERS, decode, tombstone
 from schemas.flow import DeadLetter, Emitted, Out, Partition, Processor, Record, Tick
 from schemas.identity import device_key, node_key, partition_of
+from schemas.status import CountsDrops
 from schemas.telemetry import v1
 from streams.processors.detect import DetectProcessor
 from streams.settings import Detect
@@ -58,6 +59,8 @@ def test_replayed_records_double_nothing() -> None:
     assert len(given.process(records)) == 1
     assert list(given.process(records)) == []
     assert given.counters["samples_duplicate_total"] == 3
+    assert isinstance(given, CountsDrops)
+    assert given.dropped == {"sample_batch_duplicate": 3}
 
 
 def test_one_record_at_a_time_finds_the_same_as_all_at_once() -> None:

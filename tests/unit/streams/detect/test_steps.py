@@ -43,7 +43,7 @@ def batches(draw: st.DrawFn) -> list[v1.SampleBatch]:
     return made
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(batches(), st.data())
 def test_samples(items: list[v1.SampleBatch], data: st.DataObject) -> None:
     cut = data.draw(st.integers(0, len(items)))
@@ -73,7 +73,7 @@ def happenings(draw: st.DrawFn) -> list[v1.DeviceEvent | events.Seen | Tick]:
     return made
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(happenings(), st.data())
 def test_events(items: list[v1.DeviceEvent | events.Seen | Tick], data: st.DataObject) -> None:
     cut = data.draw(st.integers(0, len(items)))
@@ -99,7 +99,7 @@ def words(draw: st.DrawFn) -> list[silence.Heard | silence.Expected | silence.Ex
     return made
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(words(), st.data())
 def test_silence(items: list[silence.Heard | silence.Expected | silence.Excused | Tick], data: st.DataObject) -> None:
     cut = data.draw(st.integers(0, len(items)))
@@ -130,7 +130,7 @@ def foretold(draw: st.DrawFn) -> list[v1.Forecast | Tick]:
     return made
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(foretold(), st.data())
 def test_forecasts(items: list[v1.Forecast | Tick], data: st.DataObject) -> None:
     cut = data.draw(st.integers(0, len(items)))
@@ -151,7 +151,7 @@ def windows(draw: st.DrawFn) -> list[v1.InferenceWindow]:
     return made
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(windows(), st.data())
 def test_services(items: list[v1.InferenceWindow], data: st.DataObject) -> None:
     cut = data.draw(st.integers(0, len(items)))
