@@ -76,6 +76,8 @@ def predict(job: Job, *, horizon: int, paths: int, menu: Sequence[Model] = MENU)
 
 def _with(job: Job, score: Score, horizon: int, paths: int, fallbacks: tuple[str, ...]) -> Prediction:
     futures = score.model.fit(job.y).simulate(horizon, paths, np.random.default_rng(job.seed))
+    if not np.isfinite(futures).all():
+        raise Unfit(f"{score.model.name}: simulated futures are not finite")
     p05, p50, p95 = band(futures, job.low, job.high)
     last = float(job.y[-1])
     return Prediction(

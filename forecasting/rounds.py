@@ -99,63 +99,49 @@ class Rounds:
         devices = list(self._history.devices())
         out: list[v1.Forecast] = []
         jobs: list[tuple[int, Job]] = []
-        seen: set[SeriesRef] = set()
         for index, target in enumerate(self._s.targets):
-            self._target(at_ns, index, target, devices, plain, jobs, out, seen)
-        for series in self._standing.keys():  # noqa: SIM118  # as above
-            if series not in seen:  # its device is gone, or its metric is not followed any more
+            out += self._target(at_ns, index, target, devices, plain, jobs)
+        followed = {target.metric for target in self._s.targets}
+        for series in self._standing.keys():  # noqa: SIM118  # not a dict: `keys` is those that stand
+            if series.metric not in followed or self._history.device(series.cluster, series.node, series.uid) is None:
                 out += self._say(self._context(series, at_ns, at_ns, None, False), None, Look(None, None, None, lost=True))
         for chunk in chunks(jobs, self._s.chunk_series, horizon=self._s.horizon_steps, paths=self._s.paths):
             self._pool.submit(chunk)
         return out
 
     def _target(
-        self,
-        at_ns: int,
-        index: int,
-        target: Target,
-        devices: Sequence[Device],
-        plain: bool,
-        jobs: list[tuple[int, Job]],
-        out: list[v1.Forecast],
-        seen: set[SeriesRef],
-    ) -> None:
+        self, at_ns: int, index: int, target: Target, devices: Sequence[Device], plain: bool, jobs: list[tuple[int, Job]]
+    ) -> list[v1.Forecast]:
+        """Screen one metric; append what is to be predicted to `jobs`; return the withdrawals that need no prediction."""
         shot = self._history.snapshot(devices, index, at_ns)
         fresh_ns = max(self._s.lost_steps * self._s.step_ns, BY_NAME[target.metric].max_age_ns)
         fresh = (shot.until_ns > 0) & (shot.until_ns + fresh_ns > at_ns)
         limits = np.array([_limit(target, device, at_ns) for device in devices], dtype=np.float64)
-        rows = np.nonzero(fresh)[0]
-        answer = screen(self._question(target, shot.values[rows], limits[rows]))
-        answered = {int(row): i for i, row in enumerate(rows)}
-        for row, device in enumerate(devices):
+        answer = screen(self._question(target, np.where(fresh[:, None], shot.values, np.nan), limits))
+        standing = {series for series in self._standing.keys() if series.metric == target.metric}  # noqa: SIM118  # as above
+        stands = np.array([SeriesRef(d.cluster, d.node, d.uid, target.metric) in standing for d in devices]) if standing else None
+        matters = answer.candidate | (answer.enough if plain else False) | (False if stands is None else stands)
+        out: list[v1.Forecast] = []
+        for row in np.nonzero(matters)[0].tolist():
+            device = devices[row]
             series = SeriesRef(device.cluster, device.node, device.uid, target.metric)
-            stands = series in self._standing
-            until_ns = int(shot.until_ns[row])
-            i = answered.get(row)
-            if i is None:
-                if stands:
-                    seen.add(series)
-                    out += self._say(
-                        self._context(series, at_ns, until_ns, None, device.simulated), None, Look(None, None, None, lost=True)
-                    )
-                continue
-            seen.add(series)
             limit = None if np.isnan(limits[row]) else float(limits[row])
-            context = self._context(series, at_ns, until_ns, limit, device.simulated)
-            candidate, current = bool(answer.candidate[i]), float(shot.current[row])
+            context = self._context(series, at_ns, int(shot.until_ns[row]), limit, device.simulated)
+            current, candidate = float(shot.current[row]), bool(answer.candidate[row])
             fallen = _FALLEN_RESOLUTIONS * target.resolution_ratio * (limit if limit is not None else abs(current))
-            if not answer.enough[i]:
-                if stands:  # nothing can be said of where it goes; of where it is, all the same
-                    out += self._say(context, None, Look(current, limit, None, fallen=fallen))
-                continue
-            if stands and not candidate:
-                out += self._say(context, None, Look(current, limit, 0.0, fallen=fallen))
-            if candidate or plain:
-                start = int(answer.trend_start[i] if candidate else answer.start[i])
+            if stands is not None and stands[row] and not candidate:
+                # Where it goes is not worth a model, or (after a change of level) cannot be said; where it is, can.
+                probability = 0.0 if answer.enough[row] else None
+                lost = not fresh[row]
+                look = Look(None, None, None, lost=True) if lost else Look(current, limit, probability, fallen=fallen)
+                out += self._say(context, None, look)
+            if answer.enough[row] and (candidate or plain):
+                start = int(answer.trend_start[row])
                 low, high = _bounds(target, device, at_ns)
                 self._label += 1
-                jobs.append((self._label, Job(answer.filled[i, start:].copy(), candidate, self._label, limit, low, high)))
+                jobs.append((self._label, Job(answer.filled[row, start:].copy(), candidate, self._label, limit, low, high)))
                 self._asked[self._label] = _Asked(context, current, fallen, candidate, plain)
+        return out
 
     def _collect(self) -> list[v1.Forecast]:
         out: list[v1.Forecast] = []

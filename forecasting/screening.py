@@ -26,6 +26,10 @@ _BEND: Final = 1.25
 _LEAST_SIGMAS: Final = 5.0
 _LEAST_RESOLUTIONS: Final = 4.0
 _NEW_GROUND_RESOLUTIONS: Final = 2.0
+_LEAST_BEFORE: Final = 0.35
+_KNOWN: Final = 5
+"""A series known for this many times the minimum history needs no time before its rise: it has shown that it does not come back."""
+
 _HORIZON_SLACK: Final = 1.25
 """Screening may be a quarter too generous; the models decide."""
 
@@ -67,11 +71,11 @@ def screen(question: Question) -> Answer:
     """Candidates rise towards a known limit, straight or nearly so, now, on ground they have not come back from before."""
     q = question
     width = q.y.shape[1]
-    filled, start = bridge(q.y, q.max_gap)
-    known = np.where(np.arange(width) >= start[:, None], filled, np.nan)
+    filled, first_known = bridge(q.y, q.max_gap)
+    known = np.where(np.arange(width) >= first_known[:, None], filled, np.nan)
     floor = np.where(np.isfinite(q.resolution), q.resolution, 0.0)
     sigma = noise(known, 0.3 * floor)
-    start = np.maximum(start, last_shift(known, np.where(np.isfinite(q.fastest), q.fastest, np.inf), sigma, floor))
+    start = np.maximum(first_known, last_shift(known, np.where(np.isfinite(q.fastest), q.fastest, np.inf), sigma, floor))
     length = width - start
     last = filled[:, -1]
     with np.errstate(invalid="ignore"):
@@ -93,7 +97,14 @@ def screen(question: Question) -> Answer:
         longer = rising & (~bends_up | (r2 >= best[fits]))
         trend_start[fits[longer]] = width - window
         best[new] = np.maximum(best[new], r2[rising])
-    return Answer(filled, start, enough, candidate, trend_start)
+    candidate &= _has_before(trend_start - first_known, width - trend_start, q)
+    return Answer(filled, start, enough, candidate, np.where(candidate, trend_start, start))
+
+
+def _has_before(before: NDArray[np.int64], window: NDArray[np.int64], q: Question) -> NDArray[np.bool_]:
+    """Whether enough is known from before the rise: what has only ever been seen rising may be the first tooth of a saw."""
+    out: NDArray[np.bool_] = (before >= np.maximum(q.min_trend, _LEAST_BEFORE * window)) | (before + window >= _KNOWN * q.min_history)
+    return out
 
 
 def _windows(least: int, most: int) -> Iterator[int]:

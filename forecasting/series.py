@@ -20,20 +20,16 @@ if TYPE_CHECKING:
 _LIMIT_INTERVALS: Final = 90
 """Limits travel in full samples, each 60th; one is believed for this many intervals, or its max_age, whichever is longer."""
 
-_AHEAD_STEPS: Final = 5
-"""A series that is further ahead of event time than this, and a minute, came from a wrong clock."""
-
 
 @dataclass(slots=True)
 class Device:
-    """One device's rows: `row` .. `row + targets - 1`. `limits[name] = (value, until_ns)`; `newest_ns` is its newest sample."""
+    """One device's rows: `row` .. `row + targets - 1`. `limits[name] = (value, until_ns)`."""
 
     cluster: str
     node: str
     uid: str
     row: int
     simulated: bool = False
-    newest_ns: int = 0
     limits: dict[str, tuple[float, int]] = field(default_factory=dict)
 
     def limit(self, name: str, at_ns: int) -> float | None:
@@ -44,8 +40,8 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """`values` is (n, history), NaN where nothing is known, oldest first; `until_ns` (n,) the end of its last step, 0 where there was
-    never a value; `current` (n,) the newest value of all."""
+    """`values` is (n, history), NaN where nothing is known, oldest first; `until_ns` (n,) when its last value was taken, 0 where
+    there never was one; `current` (n,) the newest value of all."""
 
     values: NDArray[np.float64]
     until_ns: NDArray[np.int64]
@@ -77,6 +73,8 @@ class History:
         self._rows = 0
         self._values = np.full((0, history_steps), np.nan)
         self._newest = np.full(0, -1, dtype=np.int64)
+        self._at_ns = np.zeros(0, dtype=np.int64)  # when the value of the newest step was taken
+        self._before_ns = np.zeros(0, dtype=np.int64)  # and that of the step with a value before it
 
     def __len__(self) -> int:
         """Devices followed."""
@@ -94,32 +92,30 @@ class History:
         at_ns = batch.taken_at_ns
         reset = self._went_back(batch)
         devices = self._nodes.setdefault((batch.cluster, batch.node), {})
-        simulated = batch.simulated
+        metrics = self._metrics
         rows: list[int] = []
         values: list[float] = []
         for sample in batch.devices:
             uid = sample.uid
             device = devices.get(uid)
             if device is None:
-                device = self._add(batch.cluster, batch.node, uid)
+                device = self._add(batch.cluster, batch.node, uid, simulated=batch.simulated)
                 if device is None:
                     self._dropped["max_series"] += 1
                     continue
             elif reset:
                 self._clear(device)
-            device.simulated = simulated
-            if at_ns > device.newest_ns:
-                device.newest_ns = at_ns
             row = device.row
-            for metric in self._metrics:
+            for metric in metrics:
                 if sample.HasField(metric):
                     rows.append(row)
                     values.append(getattr(sample, metric))
                 row += 1
             if sample.full:  # the only samples that carry constants
+                device.simulated = batch.simulated
                 self._take_constants(device, sample, at_ns, batch.interval_ns)
         if rows:
-            self._put_all(np.array(rows), at_ns // self._step_ns, np.array(values, dtype=np.float64))
+            self._put_all(np.array(rows), at_ns, np.array(values, dtype=np.float64))
 
     def _take_constants(self, device: Device, sample: v1.DeviceSample, at_ns: int, interval_ns: int) -> None:
         for name in self._constants:
@@ -135,7 +131,7 @@ class History:
             return
         row = device.row + self._metrics.index(metric)
         for at_ns, value in zip(times_ns[finite].tolist(), values[finite].tolist(), strict=True):
-            self._put(row, at_ns // self._step_ns, value, seeding=True)
+            self._put(row, at_ns, value, seeding=True)
 
     def seed_constant(self, cluster: str, node: str, uid: str, name: str, value: float, said_ns: int) -> None:
         """A limit that the store remembers; one that a sample said later is kept."""
@@ -157,23 +153,20 @@ class History:
         current = np.where(newest >= 0, self._values[rows, newest % self._width], np.nan)
         # The newest step is not over: its value stands for less than a step. It serves where the one before has nothing.
         whole = np.isfinite(self._values[rows, (newest - 1) % self._width]) & ((newest + 1) * self._step_ns > at_ns)
+        until_ns = np.where(whole, self._before_ns[rows], self._at_ns[rows])
         end = np.where(whole, newest - 1, newest)
         columns = (end[:, None] - np.arange(self._width - 1, -1, -1)) % self._width
         values = self._values[rows[:, None], columns]
         values[whole, 0] = np.nan  # the ring's oldest place holds the newest step already
-        return Snapshot(values, np.where(newest >= 0, np.minimum((end + 1) * self._step_ns, at_ns), 0), current)
+        return Snapshot(values, until_ns, current)
 
     def age(self, at_ns: int) -> None:
-        """Forget devices not heard of for a whole history, and series that are ahead of the time."""
-        step = at_ns // self._step_ns
-        ahead = step + max(_AHEAD_STEPS, 60_000_000_000 // self._step_ns)
+        """Forget devices that said nothing for a whole history."""
+        oldest = at_ns // self._step_ns - self._width
         for devices in self._nodes.values():
             for uid, device in list(devices.items()):
                 newest = int(self._newest[device.row : device.row + len(self._metrics)].max())
-                if newest > ahead:
-                    self._clear(device)
-                    self._dropped["future"] += 1
-                elif max(newest, device.newest_ns // self._step_ns) < step - self._width:
+                if newest < oldest and all(until_ns < at_ns for _, until_ns in device.limits.values()):
                     self._remove(devices, uid)
 
     def forget(self, keep: Callable[[str, str], bool]) -> None:
@@ -201,32 +194,43 @@ class History:
             self._dropped["clock_set_back"] += 1
         return back
 
-    def _put_all(self, rows: NDArray[np.int64], step: int, values: NDArray[np.float64]) -> None:
-        """One value for each of `rows` at `step`. The newest of a step stands for it; an older step is only filled, never changed."""
+    def _put_all(self, rows: NDArray[np.int64], at_ns: int, values: NDArray[np.float64]) -> None:
+        """One value for each of `rows`. The newest of a step stands for it; an older step is only filled, never changed."""
+        step = at_ns // self._step_ns
         ahead = step - self._newest[rows]
-        if ((ahead == 0) | (ahead == 1)).all():
-            self._values[rows, step % self._width] = values
-            self._newest[rows] = step
+        if (ahead == 1).all():
+            self._before_ns[rows] = self._at_ns[rows]
+        elif (ahead != 0).any():
+            for row, value in zip(rows.tolist(), values.tolist(), strict=True):
+                self._put(row, at_ns, value)
             return
-        for row, value in zip(rows.tolist(), values.tolist(), strict=True):
-            self._put(row, step, value)
+        self._values[rows, step % self._width] = values
+        self._newest[rows] = step
+        self._at_ns[rows] = at_ns
 
-    def _put(self, row: int, step: int, value: float, *, seeding: bool = False) -> None:
+    def _put(self, row: int, at_ns: int, value: float, *, seeding: bool = False) -> None:
         newest = int(self._newest[row])
+        step = at_ns // self._step_ns
         column = step % self._width
         if step > newest:
             if newest >= 0:
                 missed = np.arange(max(newest + 1, step - self._width + 1), step)
                 self._values[row, missed % self._width] = np.nan
             self._newest[row] = step
+            self._before_ns[row], self._at_ns[row] = self._at_ns[row], at_ns
             self._values[row, column] = value
         elif step <= newest - self._width:
             if not seeding:
                 self._dropped["too_old"] += 1
-        elif (step == newest and not seeding) or np.isnan(self._values[row, column]):
+        elif step == newest:
+            if not seeding:
+                self._values[row, column], self._at_ns[row] = value, max(at_ns, int(self._at_ns[row]))
+        elif np.isnan(self._values[row, column]):
             self._values[row, column] = value
+            if step == newest - 1:
+                self._before_ns[row] = at_ns
 
-    def _add(self, cluster: str, node: str, uid: str) -> Device | None:
+    def _add(self, cluster: str, node: str, uid: str, *, simulated: bool = False) -> Device | None:
         if self._free:
             row = self._free.pop()
         elif self._rows // len(self._metrics) >= self._most_devices:
@@ -238,7 +242,9 @@ class History:
                 more = max(32, len(self._metrics), len(self._values))
                 self._values = np.concatenate((self._values, np.full((more, self._width), np.nan)))
                 self._newest = np.concatenate((self._newest, np.full(more, -1, dtype=np.int64)))
-        device = Device(cluster, node, uid, row)
+                self._at_ns = np.concatenate((self._at_ns, np.zeros(more, dtype=np.int64)))
+                self._before_ns = np.concatenate((self._before_ns, np.zeros(more, dtype=np.int64)))
+        device = Device(cluster, node, uid, row, simulated)
         self._nodes.setdefault((cluster, node), {})[uid] = device
         return device
 
@@ -246,7 +252,7 @@ class History:
         end = device.row + len(self._metrics)
         self._values[device.row : end] = np.nan
         self._newest[device.row : end] = -1
-        device.newest_ns = 0
+        self._at_ns[device.row : end] = self._before_ns[device.row : end] = 0
 
     def _remove(self, devices: dict[str, Device], uid: str) -> None:
         device = devices.pop(uid)

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 _SEED_TRIES: Final = 10
 """Ticks on which an unreachable store is asked again; then the history comes from samples alone."""
 
+_MOST_AHEAD_NS: Final = 300 * 10**9
+"""A node whose clock is further ahead of the broker's than this is not believed."""
+
 
 class ForecastProcessor:
     """Implements schemas.flow.Processor. `process` only appends to the history; `tick` starts and collects rounds and never waits for one.
@@ -96,8 +99,12 @@ class ForecastProcessor:
             except Rejected as rejected:
                 out.append(DeadLetter(record, rejected.reason))
                 continue
-            if isinstance(batch, v1.SampleBatch):
-                self._history.take(batch)
+            if not isinstance(batch, v1.SampleBatch):
+                continue
+            if batch.taken_at_ns > record.timestamp_ns + _MOST_AHEAD_NS:
+                self.dropped["future"] += 1  # one such value would make the true ones that follow look old
+                continue
+            self._history.take(batch)
         return out
 
     def tick(self, tick: Tick) -> Sequence[Emitted]:

@@ -12,7 +12,6 @@ from forecasting.pool import Inline, Pool
 from forecasting.settings import Forecasting, demo_profile
 from forecasting.worker import ForecastProcessor
 from schemas import topics
-from schemas.builder import SampleBuilder
 from schemas.codec import decode, encode
 from schemas.flow import Out, Partition, Record, Tick
 from schemas.identity import node_key
@@ -27,7 +26,7 @@ PARTITIONS = 4
 
 def batch(
     at_ns: int,
-    devices: Mapping[str, Mapping[str, float | None]],
+    devices: Mapping[str, Mapping[str, float]],
     *,
     sequence: int = 0,
     epoch: int = 1,
@@ -35,16 +34,14 @@ def batch(
     cluster: str = "c0",
     interval_ns: int = SECOND,
 ) -> v1.SampleBatch:
-    """One node's batch; a value None is absent(error). Every 60th sequence carries the limits, as full samples do."""
+    """One node's batch; a metric that is not named was not due. Every 60th sequence carries the limits, as full samples do."""
+    full = sequence % 60 == 0
     samples = []
     for index, (uid, values) in enumerate(devices.items()):
-        builder = SampleBuilder(uid, index)
-        for name, value in values.items():
-            builder.set(name, value)
-        if sequence % 60 == 0:
-            builder.set("memory_total_bytes", TOTAL).set("temperature_slowdown_celsius", 87.0)
-        sample = builder.build()
-        sample.full = sequence % 60 == 0
+        typed = {name: int(value) if name.endswith("_bytes") else value for name, value in values.items()}
+        sample = v1.DeviceSample(uid=uid, index=index, full=full, **typed)  # type: ignore[arg-type]  # the names are the tests' own
+        if full:
+            sample.memory_total_bytes, sample.temperature_slowdown_celsius = int(TOTAL), 87.0
         samples.append(sample)
     return v1.SampleBatch(
         cluster=cluster,
@@ -124,7 +121,9 @@ class Run:
             at_ns = START_NS + self.second * SECOND
             now = {uid: {name: float(v[i]) for name, v in metrics.items() if np.isfinite(v[i])} for uid, metrics in series.items()}
             present = {uid: values for uid, values in now.items() if values}
-            assert not self.processor.process([record(batch(at_ns, present, sequence=self.second // step_seconds))])
+            assert not self.processor.process(
+                [record(batch(at_ns, present, sequence=self.second // step_seconds, interval_ns=step_seconds * SECOND))]
+            )
             self.second += step_seconds
             self.tick(at_ns + 300_000_000)
 

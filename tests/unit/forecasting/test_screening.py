@@ -1,0 +1,111 @@
+"""Gaps, changes of level, and which rises are worth a model."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from forecasting.regime import bridge, last_shift, noise
+from forecasting.screening import Answer, Question, screen
+from tests.unit.forecasting import shapes
+from tests.unit.forecasting.shapes import Floats
+
+
+def ask(y: Floats, *, limit: float = 76e9, step_seconds: float = 1.0) -> Answer:
+    one = np.array([limit])
+    fill_seconds = 75.0 if step_seconds == 1.0 else 600.0
+    return screen(
+        Question(
+            y=y[None, :],
+            limit=one,
+            resolution=one * 0.001,
+            fastest=one * step_seconds / fill_seconds,
+            guard_ratio=0.6,
+            horizon=30,
+            min_history=12,
+            min_trend=8,
+            reach=3.0,
+            max_gap=5,
+        )
+    )
+
+
+def ever(y: Floats, *, step_seconds: float = 1.0, limit: float = 76e9) -> list[int]:
+    """Lengths of the series at which it was a candidate, seen growing through a history of 240."""
+    found = []
+    for n in range(1, y.size + 1):
+        seen = np.full(240, np.nan)
+        part = y[max(0, n - 240) : n]
+        seen[240 - part.size :] = part
+        if ask(seen, step_seconds=step_seconds, limit=limit).candidate[0]:
+            found.append(n)
+    return found
+
+
+def test_gaps_are_bridged_up_to_a_length_and_cut_beyond() -> None:
+    y = np.array([[1.0, np.nan, 3.0, np.nan, np.nan, np.nan, 7.0, 8.0], [np.nan, np.nan, 3.0, np.nan, 5.0, 6.0, 7.0, 8.0]])
+    filled, start = bridge(y, 2)
+    assert filled[0, :3].tolist() == [1.0, 2.0, 3.0]
+    assert filled[1, 2:].tolist() == [3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
+    assert start.tolist() == [6, 2]
+
+
+def test_a_series_without_any_value_starts_after_its_end() -> None:
+    _, start = bridge(np.full((1, 8), np.nan), 2)
+    assert start.tolist() == [8]
+    assert not ask(np.full(40, np.nan)).enough[0]
+
+
+@pytest.mark.parametrize(
+    ("y", "begins"),
+    [
+        (np.r_[np.full(20, 72.0), np.full(20, 2.0)], 21),
+        (np.r_[np.full(20, 2.0), np.full(20, 72.0)], 21),
+        (np.r_[np.full(20, 5.0), np.linspace(2, 72, 40), np.full(20, 72.0)], 61),
+        (np.linspace(60, 70, 40), 0),
+        (np.r_[np.full(20, 60.0), 69.0, np.full(19, 60.0)], 0),
+        (np.full(40, 60.0), 0),
+    ],
+    ids=["restart", "jump", "load", "slope", "one stray value", "flat"],
+)
+def test_only_what_follows_the_last_change_of_level_counts(y: Floats, begins: int) -> None:
+    resolution = np.array([0.08])
+    start = last_shift(y[None, :], np.array([1.0]), noise(y[None, :], 0.3 * resolution), resolution)
+    assert start[0] == pytest.approx(begins, abs=1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_leak_is_a_candidate_soon_and_until_the_limit(seed: int) -> None:
+    found = ever(shapes.leak(60, onset=20, duration=60, seed=seed))
+    assert 20 < found[0] <= 31
+    assert len(found) >= 48 - found[0]
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(
+    "shape",
+    [shapes.flat, shapes.growing, shapes.saturating, shapes.diurnal, shapes.sawtooth],
+    ids=["flat", "growing", "saturating", "diurnal", "sawtooth"],
+)
+def test_what_is_no_leak_is_no_candidate(shape: Callable[[int, int], Floats], seed: int) -> None:
+    assert ever(shape(200, seed)) == []
+
+
+@pytest.mark.parametrize("step_seconds", [1.0, 60.0])
+def test_a_model_being_loaded_is_no_candidate(step_seconds: float) -> None:
+    assert ever(shapes.load(90, 20, 40.0, step_seconds, 1), step_seconds=step_seconds) == []
+
+
+def test_a_restart_is_no_candidate() -> None:
+    assert ever(shapes.restart(120, 30, 1)) == []
+
+
+def test_a_deploy_step_is_no_candidate() -> None:
+    assert ever(shapes.deploy(80, 40, 1)) == []
+
+
+def test_short_series_and_unknown_limits_are_left_alone() -> None:
+    rise = shapes.leak(60, onset=20, duration=60, seed=1)[:40]
+    assert not ask(rise[-9:]).candidate[0]
+    assert not ask(rise, limit=np.nan).candidate[0]
+    assert ask(rise).candidate[0]
