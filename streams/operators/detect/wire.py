@@ -37,7 +37,7 @@ _CLOSE: Final = tuple(
 
 
 class Unusual(Exception):
-    """Bytes that are valid but that this reader does not know: groups, field numbers above 2047, numbers of 2**56 and more."""
+    """Bytes that are valid but that this reader does not know: groups, field numbers above 2047."""
 
 
 class Field(NamedTuple):
@@ -85,7 +85,7 @@ class Buffer:
             elif wire == VARINT:
                 word, size = self._varints(position)
                 if number in wanted:
-                    yield Field(number, wire, who, position, _closed(word), everyone)
+                    yield Field(number, wire, who, position, self._whole(word, position, size), everyone)
                 after = position + size
             elif wire == LENGTH:
                 word, size = self._varints(position)
@@ -115,13 +115,24 @@ class Buffer:
         return tag
 
     def _varints(self, position: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-        """The numbers at these positions, their 7-bit groups not closed yet, and how many bytes each takes."""
+        """The first 56 bits of the numbers at these positions, their 7-bit groups not closed yet, and how many bytes each number takes."""
         word = self._words[position]
         stops = ~word & _STOPS
         inside = stops ^ (stops - _ONE)
+        size = (np.bitwise_count(inside) >> 3).astype(np.int64)
         if not stops.all():
-            raise Unusual("a number of 2**56 or more")
-        return word & inside & _SEVENS, (np.bitwise_count(inside) >> 3).astype(np.int64)
+            long = stops == 0
+            size[long] = 9 + (self._bytes[position[long] + 8] >= 128)
+        return word & inside & _SEVENS, size
+
+    def _whole(self, word: NDArray[np.uint64], position: NDArray[np.int64], size: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """The numbers whose first 56 bits are in `word`."""
+        found = _closed(word)
+        if (long := size > 8).any():
+            ninth, tenth = (self._bytes[position[long] + n].astype(np.uint64) for n in (8, 9))
+            found[long] |= (ninth & np.uint64(127)) << np.uint64(56)
+            found[long] |= np.where(size[long] > 9, tenth & _ONE, np.uint64(0)) << np.uint64(63)
+        return found
 
 
 def _closed(word: NDArray[np.uint64]) -> NDArray[np.uint64]:
