@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 BATCH: Final = 500
+_LEAVE_SECONDS: Final = 1.0
 _MOST_KEYS: Final = 100_000
 _NODE_KEYS: Final = frozenset({"cluster/node", "cluster/node[/uid]"})
 
@@ -98,6 +99,7 @@ class Intake:
         self._on_change = on_change
         self._names = {bus.wire(name): name for name in processor.inputs}
         self._open_commits = 0
+        self._away = False
         callbacks = {"stats_cb": self._on_statistics, "on_commit": self._on_commit, "error_cb": self._on_error}
         self._consumer = Consumer(consumer_config(bus, processor.role) | callbacks, logger=logging.getLogger("xpulse.bus.librdkafka"))
         self._consumer.subscribe(list(self._names), on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost)
@@ -147,13 +149,14 @@ class Intake:
         return True
 
     def close(self) -> None:
-        """Commit and leave; a broker that is away is given one second."""
+        """Commit and leave. A broker that is away is not waited for: it forgets us when our session is over."""
         self.commit()
-        deadline = time.monotonic() + 1.0
-        while self._open_commits and time.monotonic() < deadline:
+        deadline = time.monotonic() + _LEAVE_SECONDS
+        while self._open_commits and not self._away and time.monotonic() < deadline:
             self._consumer.poll(0.02)
         self.places = {}
-        self._consumer.close()
+        if not self._open_commits and not self._away:
+            self._consumer.close()
 
     def _sort(self, messages: Sequence[Message]) -> Batch:
         batch = Batch()
@@ -255,6 +258,8 @@ class Intake:
 
     def _on_statistics(self, statistics: str) -> None:
         note_heads(statistics, self.places.values(), self._clock())
+        if any(place.high is not None for place in self.places.values()):
+            self._away = False
 
     def _on_commit(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
         self._open_commits = max(0, self._open_commits - 1)
@@ -270,7 +275,10 @@ class Intake:
             self.failure = ProblemFound(f"{self._processor.role}: the broker refuses this consumer: {error.str()}{remedy}")
         elif error.code() in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC):
             self._trouble(f"{error.str()}; make the topics with: xpulse topics create")
-        elif error.code() == KafkaError._ALL_BROKERS_DOWN or not passing(error):
+        elif error.code() == KafkaError._ALL_BROKERS_DOWN:
+            self._away = True
+            self._trouble(error.str())
+        elif not passing(error):
             self._trouble(error.str())
 
     def _trouble(self, why: str) -> None:
