@@ -26,7 +26,7 @@ def resolve(arguments: list[str]) -> tuple[click.Command, list[str]]:
     found: click.Command = cli
     while isinstance(found, click.Group):
         if not arguments:
-            raise LookupError(f"{found.name} needs a subcommand")
+            return found, []
         word, arguments = arguments[0], arguments[1:]
         try:
             step = found.get_command(click.Context(found), word)
@@ -41,6 +41,8 @@ def resolve(arguments: list[str]) -> tuple[click.Command, list[str]]:
 def parse(arguments: list[str]) -> None:
     """Let click parse a command line without running it: unknown options, missing and impossible values raise."""
     found, rest = resolve(arguments)
+    if isinstance(found, click.Group):
+        raise LookupError(f"{' '.join(arguments)} needs a subcommand")
     found.make_context(found.name or "?", list(rest)).close()
 
 

@@ -1,0 +1,99 @@
+"""Conditions, durations and ranges as a person would say them."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from streams.rules.condition import (
+    Above,
+    Anomalous,
+    Below,
+    BitsSet,
+    Condition,
+    Equals,
+    Forecasted,
+    Guard,
+    Happened,
+    Increases,
+    Limit,
+    RatioAbove,
+    Silent,
+)
+
+
+def seconds(value: float) -> str:
+    """`15 s`, `2 min`, `1 h`, `at once` for nothing."""
+    if value == 0:
+        return "at once"
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if value >= size and value % size == 0:
+            return f"{value / size:g} {unit}"
+    return f"{value:g} s"
+
+
+def bounds(low: float | None, high: float | None) -> str:
+    """A range whose ends may be open."""
+    if low is None and high is None:
+        return "any"
+    return f"{'' if low is None else f'{low:g}'} … {'' if high is None else f'{high:g}'}".strip()
+
+
+def condition(when: Condition) -> str:
+    """A rule's condition in one line."""
+    match when:
+        case Above():
+            return f"`{when.metric}` above {_limit(when.limit)}{_back(when.clear_limit, 'below')}{_guard(when.guard)}"
+        case Below():
+            return f"`{when.metric}` below {_limit(when.limit)}{_back(when.clear_limit, 'above')}{_guard(when.guard)}"
+        case RatioAbove():
+            back = "" if when.clear_limit is None else f", until below {when.clear_limit * 100:g} %"
+            return f"`{when.metric}` above {when.limit * 100:g} % of `{when.of}`{back}{_guard(when.guard)}"
+        case Equals():
+            return f"`{when.metric}` is {when.value:g}"
+        case Increases():
+            more = f"more than {when.more_than:g}" if when.more_than else "anything"
+            return f"`{when.metric}` grew by {more} within {seconds(when.within_seconds)}"
+        case BitsSet():
+            return f"`{when.metric}` has {' or '.join(f'`{bit}`' for bit in when.bits)}"
+        case Silent():
+            after = "`streams.detect.silence_seconds`" if when.after_seconds is None else seconds(when.after_seconds)
+            return f"no samples of the node for {after}"
+        case Happened():
+            return f"device event {' or '.join(f'`{kind}`' for kind in when.raised_by)}{_codes(when.codes)}{_until(when)}"
+        case Forecasted():
+            likely = f"{when.probability_ratio * 100:g} %"
+            return f"`{when.metric}` is forecast to cross its limit within {seconds(when.within_seconds)}, probability at least {likely}"
+        case Anomalous():
+            names = ", ".join(f"`{metric}`" for metric in when.metrics)
+            return f"one of {names} has an anomaly score above {when.score:g}, until below {when.clear_score:g}"
+        case other:
+            assert_never(other)
+
+
+def _limit(limit: Limit) -> str:
+    if limit.of is None:
+        return f"{limit.plus:g}"
+    times = "" if limit.times == 1 else f"{limit.times:g} × "
+    plus = "" if limit.plus == 0 else f" {'+' if limit.plus > 0 else '−'} {abs(limit.plus):g}"
+    return f"{times}`{limit.of}`{plus}"
+
+
+def _back(limit: Limit | None, side: str) -> str:
+    return "" if limit is None else f", until {side} {_limit(limit)}"
+
+
+def _guard(guard: Guard | None) -> str:
+    return "" if guard is None else f", while `{guard.metric}` is above {guard.above:g}"
+
+
+def _codes(codes: tuple[int, ...]) -> str:
+    return f" with code {', '.join(map(str, codes))}" if codes else ""
+
+
+def _until(when: Happened) -> str:
+    ends = [f"`{kind}`" for kind in when.cleared_by]
+    if when.cleared_by_sample:
+        ends.append("a fresh sample of the device")
+    if when.lasts_seconds:
+        ends.append(f"{seconds(when.lasts_seconds)} have passed")
+    return f", until {' or '.join(ends)}"
