@@ -17,8 +17,14 @@ PENDING = {"docs/images/live-view.png"}
 GENERATED = re.compile(r"_pb2\.pyi?$|\.lock$|descriptor\.binpb$")
 
 # Split, so that this file does not hold what it looks for.
-HOSTS: tuple[str, ...] = ("pypi" + ".org", "pythonhosted" + ".org", "docker" + ".io", "quay" + ".io", "ghcr" + ".io", "gcr" + ".io", "npmjs" + ".org")
-HOSTS += ("crates" + ".io", "proxy.golang" + ".org", "maven" + ".org", "maven.apache" + ".org/repo", "deb.debian" + ".org")
+HOSTS = [
+    f"{site}.{top}"
+    for top, sites in {
+        "org": ("pypi", "pythonhosted", "npmjs", "proxy.golang", "repo1.maven", "repo.maven.apache", "deb.debian"),
+        "io": ("docker", "quay", "ghcr", "gcr", "crates"),
+    }.items()
+    for site in sites
+]
 PATHS = re.compile(r"(?<![\w.$}/-])/(?:work|farm|root|home/(?!nonroot)\w+)/|/tmp/(?:bash|pytest)")
 
 TEXTS = [(path, found) for path in files() if (found := text(path)) is not None]
