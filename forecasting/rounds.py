@@ -56,6 +56,8 @@ class Rounds:
         self._label = 0
         self._round = 0
         self._last_ns: int | None = None
+        self._adopted = False
+        self._grace_ns = 0
 
     @property
     def standing_count(self) -> int:
@@ -77,6 +79,7 @@ class Rounds:
             self._standing.forget(series)
         elif found.HasField("breach_probability_ratio") and found.breach_probability_ratio >= self._s.recede_probability_ratio:
             self._standing.adopt(series, found.current if found.HasField("current") else None)
+            self._adopted = True
 
     def advance(self, at_ns: int) -> list[v1.Forecast]:
         """What is to be published now: results of the round under way; then a new round begins if one is due."""
@@ -96,6 +99,8 @@ class Rounds:
         self._history.age(at_ns)
         plain = self._round % self._s.plain_every_rounds == 0
         self._round += 1
+        if self._adopted:  # of what was adopted nothing may have been heard yet: that is no lost signal
+            self._adopted, self._grace_ns = False, at_ns + max(self._fresh_ns(target) for target in self._s.targets)
         devices = list(self._history.devices())
         out: list[v1.Forecast] = []
         jobs: list[tuple[int, Job]] = []
@@ -103,7 +108,8 @@ class Rounds:
             out += self._target(at_ns, index, target, devices, plain, jobs)
         followed = {target.metric for target in self._s.targets}
         for series in self._standing.keys():  # noqa: SIM118  # not a dict: `keys` is those that stand
-            if series.metric not in followed or self._history.device(series.cluster, series.node, series.uid) is None:
+            gone = self._history.device(series.cluster, series.node, series.uid) is None
+            if series.metric not in followed or (gone and at_ns >= self._grace_ns):
                 out += self._say(self._context(series, at_ns, at_ns, None, False), None, Look(None, None, None, lost=True))
         for chunk in chunks(jobs, self._s.chunk_series, horizon=self._s.horizon_steps, paths=self._s.paths):
             self._pool.submit(chunk)
@@ -114,13 +120,16 @@ class Rounds:
     ) -> list[v1.Forecast]:
         """Screen one metric; append what is to be predicted to `jobs`; return the withdrawals that need no prediction."""
         shot = self._history.snapshot(devices, index, at_ns)
-        fresh_ns = max(self._s.lost_steps * self._s.step_ns, BY_NAME[target.metric].max_age_ns)
-        fresh = (shot.until_ns > 0) & (shot.until_ns + fresh_ns > at_ns)
+        fresh = (shot.until_ns > 0) & (shot.until_ns + self._fresh_ns(target) > at_ns)
         limits = np.array([_limit(target, device, at_ns) for device in devices], dtype=np.float64)
         answer = screen(self._question(target, np.where(fresh[:, None], shot.values, np.nan), limits))
         standing = {series for series in self._standing.keys() if series.metric == target.metric}  # noqa: SIM118  # as above
-        stands = np.array([SeriesRef(d.cluster, d.node, d.uid, target.metric) in standing for d in devices]) if standing else None
-        matters = answer.candidate | (answer.enough if plain else False) | (False if stands is None else stands)
+        stands = None
+        if standing:
+            stands = np.array([SeriesRef(d.cluster, d.node, d.uid, target.metric) in standing for d in devices], dtype=np.bool_)
+        matters = answer.candidate | answer.enough if plain else answer.candidate
+        if stands is not None:
+            matters = matters | stands
         out: list[v1.Forecast] = []
         for row in np.nonzero(matters)[0].tolist():
             device = devices[row]
@@ -132,9 +141,10 @@ class Rounds:
             if stands is not None and stands[row] and not candidate:
                 # Where it goes is not worth a model, or (after a change of level) cannot be said; where it is, can.
                 probability = 0.0 if answer.enough[row] else None
-                lost = not fresh[row]
-                look = Look(None, None, None, lost=True) if lost else Look(current, limit, probability, fallen=fallen)
-                out += self._say(context, None, look)
+                if fresh[row]:
+                    out += self._say(context, None, Look(current, limit, probability, fallen=fallen))
+                elif at_ns >= self._grace_ns:
+                    out += self._say(context, None, Look(None, None, None, lost=True))
             if answer.enough[row] and (candidate or plain):
                 start = int(answer.trend_start[row])
                 low, high = _bounds(target, device, at_ns)
@@ -177,6 +187,10 @@ class Rounds:
             return [forecast(context, result)]
         self._events[f"withdrawn_{verdict}"] += 1
         return [withdrawal(context, verdict, look.current)]
+
+    def _fresh_ns(self, target: Target) -> int:
+        """How old the newest value may be before the signal is lost."""
+        return max(self._s.lost_steps * self._s.step_ns, BY_NAME[target.metric].max_age_ns)
 
     def _question(self, target: Target, values: NDArray[np.float64], limits: NDArray[np.float64]) -> Question:
         return Question(
