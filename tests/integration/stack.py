@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from confluent_kafka import Producer
 
 from schemas.codec import HEADERS, decode
-from schemas.flow import Headers, Record
+from schemas.flow import Headers, Record, Rejected
 from schemas.topics import MAX_MESSAGE_BYTES, TOPICS
 from sinks.open import open_store
 from sinks.settings import Sinks
@@ -99,6 +99,7 @@ class Role:
         self.process = process
         self.log = log
         self._state = state
+        self._asked = False
 
     @property
     def alive(self) -> bool:
@@ -118,10 +119,15 @@ class Role:
         port = read_ports(self._state, [self.name])[self.name]
         return read(port) if port else None
 
+    def ask_to_end(self) -> None:
+        """SIGTERM, once: a second one ends a role at once."""
+        if self.alive and not self._asked:
+            self._asked = True
+            self.process.send_signal(signal.SIGTERM)
+
     def stop(self) -> int:
         """Ask it to end; its exit code. Its group is killed where it does not within ten seconds."""
-        if self.alive:
-            self.process.send_signal(signal.SIGTERM)
+        self.ask_to_end()
         try:
             code = self.process.wait(_STOP_SECONDS)
         except subprocess.TimeoutExpired:
@@ -167,8 +173,7 @@ class Stack:
         if kind is not None:
             sys.stderr.write(self.logs())
         for role in self.roles:
-            if role.alive:
-                role.process.send_signal(signal.SIGTERM)
+            role.ask_to_end()
         # one that was not up yet has no handler of its own
         codes = {role.name: 0 if (code := role.stop()) == -signal.SIGTERM and not role.came_up else code for role in self.roles}
         for role in self.roles:
@@ -230,9 +235,12 @@ class Stack:
     def send(self, topic: str, key: bytes, value: bytes | None, headers: Headers = HEADERS) -> None:
         """Produce one message as a producer of ours would, of any size; returns when the broker has it."""
         refused: list[object] = []
-        self._producer.produce(
-            self.bus.wire(topic), value, key, headers=list(headers), on_delivery=lambda error, _: error and refused.append(error)
-        )
+
+        def delivered(error: object, _: object) -> None:
+            if error is not None:
+                refused.append(error)
+
+        self._producer.produce(self.bus.wire(topic), value, key, headers=list(headers), on_delivery=delivered)
         assert self._producer.flush(30) == 0, f"{topic}: the broker did not take a message within 30 s"
         assert not refused, f"{topic}: {refused[0]}"
 
@@ -242,8 +250,16 @@ class Stack:
             return [record for partition in range(reader.partitions(topic)) for record in reader.read(topic, partition)]
 
     def messages(self, topic: str) -> list[Message]:
-        """The decoded messages on a topic."""
-        return [message for record in self.records(topic) if (message := decode(record)) is not None]
+        """The messages on a topic; what is none is left out."""
+        found = []
+        for record in self.records(topic):
+            try:
+                message = decode(record)
+            except Rejected:
+                continue
+            if message is not None:
+                found.append(message)
+        return found
 
     def store(self, sinks: Sinks | None = None) -> Store:
         """The read side of the configured store."""

@@ -246,8 +246,8 @@ def test_what_the_driver_says_arrives_in_our_units(stores: Line, cards: nvml.Sta
     cards.set(every__temperature_celsius=72, every__margin_celsius=13)
     changed = expected(raw(cards, 0)) | {"throttle_reasons": float(1 << 2 | 1 << 5)}
     stores.until_settled(FIRST, changed, ABSENT_OF_FIRST)
-    for store in stores.opened.values():
-        lost = [e for e in store.events(start_ns=0, end_ns=time.time_ns()) if e.kind == "lost"]
+    for opened in stores.opened.values():
+        lost = [e for e in opened.events(start_ns=0, end_ns=time.time_ns()) if e.kind == "lost"]
         assert [dict(e.tags)["uid"] for e in lost] == [SECOND]
 
     # once nothing comes any more, both stores give the same answers to every question
