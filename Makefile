@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
 
-.PHONY: help setup up test check crash-test proto lock clean
+.PHONY: help setup up test check crash-test proto screenshot lock clean
 
 help: ## print these targets
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -44,6 +44,9 @@ bench-%: setup ## run one benchmark (bench-line) and write bench/out/NAME.json
 
 proto: setup ## regenerate the protobuf code from schemas/telemetry/v1/*.proto
 	@$(BIN)/python -m schemas.generate
+
+screenshot: setup ## make the README's picture from a real run of the simulated fleet
+	@$(BIN)/python -m docs.screenshot
 
 lock: ## pin every dependency again (needs uv)
 	uv pip compile --universal --python-version 3.11 --all-extras --group dev pyproject.toml --no-header \

@@ -119,7 +119,6 @@ def _verdict(
     early = [h for h in holds if h[1] < -0.001]
     late = [h for h in holds if h[1] > MOST_HOLD_ERROR_SECONDS]
     delivered = {(b.get("episode"), str(b.get("status")).lower()) for b in receiver.bodies.values()}
-    owed = {(e, "firing" if s == 2 else "resolved") for (_, e, s) in evidence.transitions()}
     checks = [
         ("batches published", samples["published"], None),
         ("missing (not stored + gaps inside an epoch)", samples["missing"], 0),
@@ -132,10 +131,11 @@ def _verdict(
         ("alert records doubled", evidence.doubled(), 0),
         ("episodes fired and never resolved", len(evidence.unresolved()), 0),
         ("JSON mirror: distinct transitions not mirrored", max(0, len(evidence.transitions()) - evidence.json_records), 0),
-        ("webhook: transitions never delivered", len(owed - delivered), 0),
+        ("webhook: transitions never delivered", len(evidence.owed() - delivered), 0),
         ("webhook: repeats caught by the Idempotency-Key", receiver.repeats, None),
         ("webhook: requests without a key", receiver.without_key, 0),
         ("fired before the hold time / later than it allows", f"{len(early)} / {len(late)}", "0 / 0"),
+        ("shadow alerts fired (stored, never notified)", len(evidence.alerts) - len(evidence.notified()), None),
         ("dead letters", evidence.dead_letters, 0),
     ]
     kills = Table("process", "kill -9", "works again after (longest)", title="kills")

@@ -65,12 +65,20 @@ class Evidence:
     def transitions(self) -> Counter[tuple[str, str, int]]:
         return Counter((a.fingerprint, a.episode, a.status) for a in self.alerts)
 
+    def notified(self) -> list[v1.Alert]:
+        """Alerts that people are told of: those in shadow mode are stored only, and may stay open for as long as they like."""
+        return [a for a in self.alerts if a.mode != v1.AlertMode.ALERT_MODE_SHADOW]
+
+    def owed(self) -> set[tuple[str, str]]:
+        """(episode, status) that a webhook's receiver must have got."""
+        return {(a.episode, v1.AlertStatus.Name(a.status).removeprefix("ALERT_STATUS_").lower()) for a in self.notified()}
+
     def doubled(self) -> int:
         return sum(n - 1 for n in self.transitions().values())
 
     def unresolved(self) -> list[str]:
         """Episodes that fired and were never resolved."""
-        fired = {a.episode: a for a in self.alerts if a.status == v1.AlertStatus.ALERT_STATUS_FIRING}
+        fired = {a.episode: a for a in self.notified() if a.status == v1.AlertStatus.ALERT_STATUS_FIRING}
         resolved = {a.episode for a in self.alerts if a.status == v1.AlertStatus.ALERT_STATUS_RESOLVED}
         return [f"{a.rule} {a.entity}" for e, a in fired.items() if e not in resolved]
 

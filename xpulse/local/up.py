@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from xpulse.settings import Settings
 
 log = logging.getLogger(__name__)
+
+Show = Callable[[Screen], None]
 
 DEFAULT_SHAPE: Final = Shape(1, 2, 8)
 DRAIN_SECONDS: Final = 20.0
@@ -65,7 +68,10 @@ def decide(settings: Settings, options: Options) -> tuple[Options, list[str]]:
 class Run:
     """One `xpulse up` from start to summary."""
 
-    def __init__(self, settings: Settings, options: Options, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, settings: Settings, options: Options, say: Callable[[str], None], screen: Callable[[bool], AbstractContextManager[Show]]
+    ) -> None:
+        self._open_screen = screen
         self._options, notes = decide(settings, options)
         self._settings = settings
         self._say = say
@@ -118,7 +124,7 @@ class Run:
                 self._follow(self._where.brokers)
             supervisor.start(time.monotonic())
             poller = Poller(supervisor.ports())
-            with _screen(self._options.view) as show:
+            with self._open_screen(self._options.view) as show:
                 self._loop(supervisor, poller, stop.wait, stop.is_set, show)
             poller.close()
             return self._finish(supervisor, interrupted=stop.is_set())
@@ -142,7 +148,7 @@ class Run:
         poller: Poller,
         wait: Callable[[float], bool],
         stopped: Callable[[], bool],
-        show: Callable[[Screen], None],
+        show: Show,
     ) -> None:
         last_shown = 0.0
         while not stopped():
@@ -286,14 +292,21 @@ def check_faults(options: Options, started_at_ns: int) -> None:
         raise UsageError(f"--fault: {error}") from None
 
 
-def _screen(view: bool) -> Any:
+def screen(view: bool) -> AbstractContextManager[Show]:
+    """The live screen, or lines."""
     from xpulse.view.live import lines, live
 
     return live() if view else lines()
 
 
-def run(settings: Settings, options: Options, say: Callable[[str], None]) -> int:
-    return Run(settings, options, say).run()
+def run(
+    settings: Settings,
+    options: Options,
+    say: Callable[[str], None],
+    open_screen: Callable[[bool], AbstractContextManager[Show]] = screen,
+) -> int:
+    """Run until Ctrl-C or the end of --for; the exit code. `open_screen` shows each Screen (docs/screenshot.py keeps them)."""
+    return Run(settings, options, say, open_screen).run()
 
 
-__all__ = ["Run", "decide", "demo", "run"]
+__all__ = ["Run", "check_faults", "decide", "demo", "run", "screen"]

@@ -34,8 +34,10 @@ def prepare(settings: Settings, admin_token_file: Path | None, write_token: Path
 
     token = _admin_token(admin_token_file)
     influx = settings.sinks.influxdb
+    write_token = write_token or influx.token_file
+    without_token = influx.model_copy(update={"token": None, "token_file": None})  # the one this makes
     try:
-        made = setup(influx_target(influx), token, retention_seconds=int(influx.retention_days * 86_400))
+        made = setup(influx_target(without_token), token, retention_seconds=int(influx.retention_days * 86_400))
     except SetupRefused as error:
         raise UsageError(str(error)) from None
     except ConnectionError as error:
@@ -46,7 +48,7 @@ def prepare(settings: Settings, admin_token_file: Path | None, write_token: Path
     write_token.parent.mkdir(parents=True, exist_ok=True)
     with os.fdopen(os.open(write_token, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
         file.write(made.token + "\n")
-    return f"{kept}\ntoken written to {write_token} (set sinks.influxdb.token_file to it)"
+    return f"{kept}\ntoken written to {write_token} (sinks.influxdb.token_file reads it)"
 
 
 def _admin_token(file: Path | None) -> str:
