@@ -28,12 +28,13 @@ up: setup ## run the whole pipeline on this machine with a live view (Ctrl-C sto
 test: setup ## run every test; integration tests skip with a reason where a server cannot run (XPULSE_REQUIRE=kafka,influxdb makes that a failure)
 	@$(BIN)/python -m pytest $(ARGS)
 
-check: setup ## lint, types, import contracts, generated code
+check: setup ## lint, types, import contracts, generated code and docs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m schemas.generate --check
+	$(BIN)/python -m docs.generate --check
 
 crash-test: setup ## kill -9 every process in turn against real Kafka and InfluxDB, and print what was lost (nothing)
 	@$(BIN)/python -m tests.crash $(ARGS)
@@ -51,6 +52,7 @@ screenshot: setup ## make the README's picture from a real run of the simulated 
 lock: ## pin every dependency again (needs uv)
 	uv pip compile --universal --python-version 3.11 --all-extras --group dev pyproject.toml --no-header \
 	  --no-emit-index-url --generate-hashes --custom-compile-command "make lock" --upgrade -o requirements.lock
+	bash deploy/lock.sh
 
 clean: ## remove the environment and every cache
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info

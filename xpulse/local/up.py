@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from schemas.store import Store
-from sinks.open import open_store
+from sinks.open import open_store, settle_store
 from xpulse.errors import UsageError
 from xpulse.local.lock import StackLock
 from xpulse.local.plan import Options, Shape, Where
@@ -29,6 +29,7 @@ from xpulse.process import stop_on_signals
 from xpulse.view.model import DeviceRow, Screen, alert_rows, device_rows, forecast_rows, stage_rows
 
 if TYPE_CHECKING:
+    from sinks.settings import Sinks
     from xpulse.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -54,6 +55,11 @@ def accelerator_library() -> str | None:
 def decide(settings: Settings, options: Options) -> tuple[Options, list[str]]:
     """Simulate where it was asked for, or where there is nothing real to watch; the notes say which and why."""
     if options.simulate:
+        return options, []
+    others = {name for name, plugin in settings.collectors.plugins.items() if plugin.enabled} - {"nvidia"}
+    if others:  # somebody chose what to read
+        if options.faults:
+            raise UsageError("--fault needs --simulate 2x8 beside it: the plugins of the settings are read as they are")
         return options, []
     if accelerator_library() is None:
         note = (
@@ -135,6 +141,7 @@ class Run:
             self._say(f"everything stopped in {seconds:.1f} s")
             if self._store:
                 self._store.close()
+            settle_store(self._sinks(), self._where.state)
 
     def _follow(self, brokers: str) -> None:
         if self._watch:
@@ -200,8 +207,11 @@ class Run:
 
     def _open(self) -> Store:
         if self._store is None:
-            self._store = open_store(self._settings.sinks.model_copy(update={"store": self._where.store}), self._where.state)
+            self._store = open_store(self._sinks(), self._where.state)
         return self._store
+
+    def _sinks(self) -> Sinks:
+        return self._settings.sinks.model_copy(update={"store": self._where.store})
 
     def _finish(self, supervisor: Supervisor, *, interrupted: bool) -> int:
         """Let what was published until now go through to its end, with the agent still reading (a silent node would be a finding)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,6 +13,7 @@ from xpulse.errors import ProblemFound, UsageError
 from xpulse.run.direct import run as run_direct
 
 if TYPE_CHECKING:
+    from sinks.influxdb.http import Target
     from xpulse.settings import Settings
 
 
@@ -36,6 +38,8 @@ def prepare(settings: Settings, admin_token_file: Path | None, write_token: Path
     influx = settings.sinks.influxdb
     write_token = write_token or influx.token_file
     without_token = influx.model_copy(update={"token": None, "token_file": None})  # the one this makes
+    if write_token is not None and _still_good(influx_target(without_token), write_token):
+        return f"the token in {write_token} still reads bucket {influx.bucket!r}: nothing to do (remove the file for a new one)"
     try:
         made = setup(influx_target(without_token), token, retention_seconds=int(influx.retention_days * 86_400))
     except SetupRefused as error:
@@ -49,6 +53,20 @@ def prepare(settings: Settings, admin_token_file: Path | None, write_token: Path
     with os.fdopen(os.open(write_token, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
         file.write(made.token + "\n")
     return f"{kept}\ntoken written to {write_token} (sinks.influxdb.token_file reads it)"
+
+
+def _still_good(target: Target, file: Path) -> bool:
+    """Whether a file of an earlier set-up holds a token that the bucket accepts: a one-shot that is run again must not pile up tokens."""
+    from influxdb_client.rest import ApiException
+    from urllib3.exceptions import HTTPError
+
+    from sinks.influxdb.client import connect
+
+    try:
+        token = file.read_text(encoding="utf-8").strip()
+        return bool(token) and connect(replace(target, token=token)).buckets_api().find_bucket_by_name(target.bucket) is not None
+    except (OSError, ApiException, HTTPError):
+        return False
 
 
 def _admin_token(file: Path | None) -> str:
