@@ -83,6 +83,11 @@ def take(state: v1.AlertState, finding: v1.Finding, offset: int) -> None:
         alert.ClearField("owner")
 
 
+def terms(state: v1.AlertState) -> tuple[bool, int, int, int, int]:
+    """What decides how an episode goes on and whom it concerns: a change of it is written down at once."""
+    return state.HasField("clear_since_ns"), state.hold_ns, state.clear_ns, state.alert.severity, state.alert.mode
+
+
 def due(state: v1.AlertState, *, keep_firing_ns: int, grace_ns: int, not_lost_before_ns: int) -> Due:
     """What time alone will do to this episode.
 
@@ -92,7 +97,8 @@ def due(state: v1.AlertState, *, keep_firing_ns: int, grace_ns: int, not_lost_be
     last = state.last_finding
     if state.HasField("clear_since_ns"):
         return Due(state.clear_since_ns + state.clear_ns + keep_firing_ns, "recover")
-    lose = Due(max(last.valid_until_ns + grace_ns, not_lost_before_ns), "lose") if last.valid_until_ns else NOTHING
+    lost_at_ns = max(last.valid_until_ns + grace_ns, last.observed_at_ns + 1, not_lost_before_ns)
+    lose = Due(lost_at_ns, "lose") if last.valid_until_ns else NOTHING
     fire_at_ns = max(state.alert.started_at_ns + state.hold_ns, last.observed_at_ns if state.hold_ns == 0 else 0)
     if state.alert.status == PENDING and fire_at_ns <= (last.valid_until_ns or NEVER_NS):
         return Due(fire_at_ns, "fire")

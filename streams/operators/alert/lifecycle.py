@@ -55,7 +55,7 @@ class _Open:
 
 @dataclass(slots=True)
 class State:
-    """Open episodes by fingerprint; of closed ones the event time up to which findings belong to them.
+    """Open episodes by fingerprint; of closed ones the event time before which findings belong to them.
 
     `spared` are restored episodes: their findings could not be renewed while nobody listened, so that their validity counts again
     from the first Tick.
@@ -83,9 +83,12 @@ def adopt(state: State, restored: v1.AlertState) -> None:
     _plan(state, one)
 
 
-def remember(state: State, name: str, closed_at_ns: int) -> None:
-    """Findings of this alert that were observed up to then belong to an episode that is over."""
-    state.closed[name] = max(closed_at_ns, state.closed.pop(name, 0))
+def remember(state: State, name: str, until_ns: int) -> None:
+    """Findings of this alert that were observed before then belong to an episode that is over.
+
+    Not one observed at that very instant: it may be what ended the clear time of one episode and began the next.
+    """
+    state.closed[name] = max(until_ns, state.closed.pop(name, 0))
     while len(state.closed) > state.rules.remembered:
         state.closed.popitem(last=False)
 
@@ -102,7 +105,7 @@ def _observe(state: State, item: Observed) -> Iterator[Effect]:
     name = fingerprint(finding.rule, finding.cluster, finding.entity)
     at_ns = finding.observed_at_ns
     one = state.open.get(name)
-    if at_ns <= (one.state.last_finding.observed_at_ns if one else state.closed.get(name, 0)):
+    if at_ns <= one.state.last_finding.observed_at_ns if one else at_ns < state.closed.get(name, 0):
         state.repeated += 1
         return
     if one is not None:
@@ -118,9 +121,9 @@ def _observe(state: State, item: Observed) -> Iterator[Effect]:
         state.open[name] = one
         changed = True
     else:
-        was_clear = one.state.HasField("clear_since_ns")
+        before = episode.terms(one.state)
         episode.take(one.state, finding, offset)
-        changed = was_clear == finding.active
+        changed = episode.terms(one.state) != before
         one.not_lost_before_ns = 0
         state.spared.discard(name)
     if one.state.alert.status == PENDING:
@@ -165,7 +168,7 @@ def _happen(state: State, name: str, one: _Open) -> Iterator[Effect]:
             episode.resolve(one.state, at_ns, v1.ResolveReason.RESOLVE_REASON_SIGNAL_LOST)
             yield _transition(state, one)
         case "lose":
-            yield _close(state, name, one.state.last_finding.observed_at_ns)
+            yield _close(state, name, one.state.last_finding.observed_at_ns + 1)
         case "nothing":
             return
 

@@ -144,6 +144,11 @@ def test_state_is_written_on_change_and_else_every_fifteen_seconds() -> None:
     assert [type(e) for e in cleared] == [Transition, Save, Save]
 
 
+def test_a_change_of_the_rule_is_written_at_once() -> None:
+    effects = run(finding(1, clear=30), finding(2, clear=30), finding(3, clear=60))
+    assert [e.state.clear_ns for e in effects if isinstance(e, Save)] == [60 * S]
+
+
 def test_restored_episodes_are_not_lost_for_the_time_nobody_listened() -> None:
     (fired,) = run(finding(1))
     assert isinstance(fired, Transition)
