@@ -8,7 +8,7 @@ import numpy as np
 
 from schemas.catalogue import BY_NAME
 from schemas.telemetry import v1
-from streams.operators.detect.wire import FIXED32, FIXED64, LENGTH, VARINT, Buffer, Unusual
+from schemas.wire import FIXED32, FIXED64, LENGTH, VARINT, Buffer, Unusual
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

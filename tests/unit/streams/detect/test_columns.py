@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from schemas.catalogue import CATALOGUE, Metric
 from schemas.telemetry import v1
+from schemas.wire import Buffer, Unusual
 from streams.operators.detect.columns import FEW, Columns, Reader, Taken, rounds
 from streams.operators.detect.fleet import Fleet
 from streams.operators.detect.table import Table
-from streams.operators.detect.wire import Buffer, Unusual
 
 METRICS = [m.name for m in CATALOGUE]
 VALUES = {

@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from schemas.telemetry import v1
-from streams.operators.detect.wire import Buffer
+from schemas.wire import Buffer
 
 SEQUENCE = v1.SampleBatch.DESCRIPTOR.fields_by_name["sequence"].number
 DRIVER_EPOCH = v1.SampleBatch.DESCRIPTOR.fields_by_name["driver_epoch"].number
