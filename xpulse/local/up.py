@@ -15,10 +15,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from schemas.store import Store
+from schemas.topics import ALERT_STATE
 from sinks.open import open_store, settle_store
+from xpulse.bus.producer import Publisher
 from xpulse.errors import UsageError
 from xpulse.local.lock import StackLock
 from xpulse.local.plan import Options, Shape, Where
+from xpulse.local.reseed import reseed
 from xpulse.local.runfiles import forget
 from xpulse.local.status import Poller
 from xpulse.local.summary import not_stored, summarise
@@ -30,6 +33,7 @@ from xpulse.view.model import DeviceRow, Screen, alert_rows, device_rows, foreca
 
 if TYPE_CHECKING:
     from sinks.settings import Sinks
+    from xpulse.bus.settings import Bus
     from xpulse.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -144,10 +148,26 @@ class Run:
             settle_store(self._sinks(), self._where.state)
 
     def _follow(self, brokers: str) -> None:
+        """Watch a bus that has come up. Where another was before it, give it back what the store knows, before any role starts."""
+        again = self._watch is not None
         if self._watch:
             self._watch.close()
         bus = self._settings.bus.model_copy(update={"brokers": brokers, "embedded": self._where.embedded})
+        if again:
+            self._reseed(bus)
         self._watch = Watch(bus, self._tally)
+
+    def _reseed(self, bus: Bus) -> None:
+        publisher = Publisher(bus, bus.group("reseed"))
+        try:
+            outs = reseed(self._open(), time.time_ns())
+            publisher.publish(outs)
+            alerts = sum(out.topic == ALERT_STATE for out in outs)
+            self._note(f"taken back from the store: {alerts} open alerts, {len(outs) - alerts} devices")
+        except ConnectionError as error:
+            self._note(f"the store does not answer, so open alerts are not taken back: {error}")
+        finally:
+            publisher.close()
 
     def _loop(
         self,

@@ -54,12 +54,12 @@ def run(settings: Settings, processor: Processor) -> int:
     bus, role = settings.bus, processor.role
     status = RunnerStatus(role)
     with framed(settings, role, lambda: of_runner(status)) as stop:
-        publisher = AsyncPublisher(bus, bus.group(role), on_retry=lambda reason: _note(status, reason))
+        publisher = AsyncPublisher(bus, bus.group(role), on_retry=lambda reason: runner.driver.note_retry(reason))
         runner = FaustRunner(
             processor,
             connection(bus, role, settings.state()),
             publish=publisher,
-            open_reader=lambda: BusReader(bus, stop=stop),
+            open_reader=lambda: BusReader(bus, stop=stop, on_step=lambda: watchdog.beat()),
             status=status,
             on_progress=lambda: watchdog.beat(),
             check_rejects=RejectWindow().note,
@@ -72,11 +72,6 @@ def run(settings: Settings, processor: Processor) -> int:
                 publisher.close(0.5)
     _leave_idle_threads()
     return 0
-
-
-def _note(status: RunnerStatus, reason: str) -> None:
-    status.retries_total += 1
-    status.trouble = f"publishing: {reason}"
 
 
 def _leave_idle_threads() -> None:
