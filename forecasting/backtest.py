@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecasting.models import Model
+    from forecasting.models import Fitted, Model
 
 ORIGINS: Final = 3
-"""Origins per series: with refits they are what a round costs."""
+"""Origins per series. Parameters are estimated once, from the whole series, the state at each origin from what precedes it: refits
+would cost three times as much, and the two or three weights tell little of the future."""
 
 LEAST_POINTS: Final = max(model.minimum_points for model in MENU)
 """Every model is compared at the same origins, so the earliest must do for all."""
@@ -25,9 +26,13 @@ LEAST_POINTS: Final = max(model.minimum_points for model in MENU)
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Mean absolute error over all origins, scaled by that of naive one step ahead (MASE). `model.cost` is not in it."""
+    """Mean absolute error over all origins, scaled by that of naive one step ahead (MASE). `model.cost` is not in it.
+
+    `fitted` is the model after the whole series.
+    """
 
     model: Model
+    fitted: Fitted
     mase: float
 
 
@@ -50,13 +55,11 @@ def backtest(y: NDArray[np.float64], horizon: int, menu: Sequence[Model] = MENU)
     scale = max(float(np.abs(np.diff(y)).mean()) if y.size > 1 else 0.0, 1e-12 * float(np.abs(y).max(initial=0.0)), 1e-300)
     scores = []
     for model in menu:
-        errors = []
         try:
-            for n, steps in cuts:
-                ahead = model.fit(y[:n]).mean(steps)
-                errors.append(float(np.abs(y[n : n + steps] - ahead).mean()))
+            fitted = model.fit(y)
         except Unfit:
             continue
+        errors = [float(np.abs(y[n : n + steps] - fitted.after(y[:n]).mean(steps)).mean()) for n, steps in cuts]
         if errors and np.isfinite(errors).all():
-            scores.append(Score(model, float(np.mean(errors)) / scale))
+            scores.append(Score(model, fitted, float(np.mean(errors)) / scale))
     return sorted(scores, key=lambda score: score.mase * score.model.cost)

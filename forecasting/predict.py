@@ -57,10 +57,13 @@ class Unpredictable(Exception):
 
 def predict(job: Job, *, horizon: int, paths: int, menu: Sequence[Model] = MENU) -> Prediction:
     """Raises Unpredictable; never returns anything that is not finite, ordered and within bounds."""
-    ranked = backtest(job.y, horizon, menu) if job.assess else []
-    if NAIVE.name not in {score.model.name for score in ranked}:
-        ranked.append(Score(NAIVE, float("nan")))
     fallbacks: list[str] = []
+    try:
+        ranked = backtest(job.y, horizon, menu) if job.assess else []
+        if NAIVE.name not in {score.model.name for score in ranked}:
+            ranked.append(Score(NAIVE, NAIVE.fit(job.y), float("nan")))
+    except Unfit as error:
+        raise Unpredictable(str(error)) from None
     for score in ranked:
         try:
             found = _with(job, score, horizon, paths, tuple(fallbacks))
@@ -75,7 +78,7 @@ def predict(job: Job, *, horizon: int, paths: int, menu: Sequence[Model] = MENU)
 
 
 def _with(job: Job, score: Score, horizon: int, paths: int, fallbacks: tuple[str, ...]) -> Prediction:
-    futures = score.model.fit(job.y).simulate(horizon, paths, np.random.default_rng(job.seed))
+    futures = score.fitted.simulate(horizon, paths, np.random.default_rng(job.seed))
     if not np.isfinite(futures).all():
         raise Unfit(f"{score.model.name}: simulated futures are not finite")
     p05, p50, p95 = band(futures, job.low, job.high)

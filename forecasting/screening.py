@@ -20,13 +20,21 @@ _LEAST_R2: Final = 0.9
 _LEAST_RECENT: Final = 0.4
 """The later half must rise at least this share as fast as the earlier: a rise that ends is over."""
 
-_BEND: Final = 1.25
-"""A window whose later half is that much steeper began before the rise did."""
+_SCATTER: Final = 2.0
+"""A window that gets steeper and scatters that many times more (in squares) than a shorter one began before the rise did."""
+
+_SURE_SCATTER: Final = 8.0
+"""The same, beyond doubt: chance alone makes four times more out of eight points."""
+
+_GROWTH: Final = 1.15
+"""Ratio of one window's length to the next."""
 
 _LEAST_SIGMAS: Final = 5.0
 _LEAST_RESOLUTIONS: Final = 4.0
 _NEW_GROUND_RESOLUTIONS: Final = 2.0
-_LEAST_BEFORE: Final = 0.35
+_LEAST_BEFORE: Final = 0.22
+"""Share of a rise's length for which the series must be known from before it; windows are this finely spaced (0.15 / 0.85)."""
+
 _KNOWN: Final = 5
 """A series known for this many times the minimum history needs no time before its rise: it has shown that it does not come back."""
 
@@ -82,22 +90,22 @@ def screen(question: Question) -> Answer:
         enough = np.isfinite(last) & (length >= q.min_history)
         near = enough & np.isfinite(q.limit) & (last < q.limit) & (last >= q.guard_ratio * q.limit)
     candidate = np.zeros(len(last), dtype=np.bool_)
-    trend_start = start.copy()
-    best = np.full(len(last), -np.inf)
+    trend_start, rise_start = start.copy(), start.copy()
+    least = np.full(len(last), np.inf)
     rows = np.nonzero(near)[0]
     for window in _windows(q.min_trend, width):
         fits = rows[length[rows] >= window]
         if fits.size == 0:
             break
-        rising, bends_up, r2 = _rising(q, filled[fits, -window:], sigma[fits], fits, window)
+        rising, bends_up, scatter = _rising(q, filled[fits, -window:], sigma[fits], fits, window)
         rising[rising] &= _new_ground(known[fits[rising]], q.limit[fits[rising]], q.resolution[fits[rising]], window)
         new = fits[rising]
         candidate[new] = True
         # The longest window that shows the rise, so that a rise that slackens is seen to; but none that begins before the rise does.
-        longer = rising & (~bends_up | (r2 >= best[fits]))
-        trend_start[fits[longer]] = width - window
-        best[new] = np.maximum(best[new], r2[rising])
-    candidate &= _has_before(trend_start - first_known, width - trend_start, q)
+        trend_start[fits[rising & (~bends_up | (scatter <= _SCATTER * least[fits]))]] = width - window
+        rise_start[fits[rising & (~bends_up | (scatter <= _SURE_SCATTER * least[fits]))]] = width - window
+        least[new] = np.minimum(least[new], np.maximum(scatter[rising], (0.1 * q.resolution[new]) ** 2))
+    candidate &= _has_before(rise_start - first_known, width - rise_start, q)
     return Answer(filled, start, enough, candidate, np.where(candidate, trend_start, start))
 
 
@@ -111,7 +119,7 @@ def _windows(least: int, most: int) -> Iterator[int]:
     window = float(least)
     while window <= most:
         yield int(window)
-        window *= 1.25
+        window *= _GROWTH
 
 
 def _slopes(y: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -125,7 +133,7 @@ def _rising(
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.float64]]:
     """Which windows, (m, window), hold a rise that would reach the limit within the horizon if it went on.
 
-    Also whether each gets steeper, and how much of it a straight line explains.
+    Also whether each gets steeper, and the mean square of what a straight line leaves.
     """
     slope = _slopes(y)
     at = np.arange(window) - (window - 1) / 2
@@ -150,7 +158,7 @@ def _rising(
             & (distance <= _HORIZON_SLACK * q.horizon)
             & (distance <= q.reach * window)
         )
-    return rising, late > _BEND * early, r2
+    return rising, late > early, (rest**2).mean(axis=1)
 
 
 def _new_ground(y: NDArray[np.float64], limit: NDArray[np.float64], resolution: NDArray[np.float64], window: int) -> NDArray[np.bool_]:

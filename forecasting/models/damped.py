@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Damped:
-    """ETS(A,Ad,N). It must be a tenth better than Holt to be chosen: on a straight leak both fit alike and only Holt is right."""
+    """ETS(A,Ad,N). It must be a fifth better than Holt to be chosen: on a straight leak both fit alike and only Holt is right."""
 
     name: str = "damped"
     minimum_points: int = MINIMUM_POINTS
-    cost: float = 1.1
+    cost: float = 1.2
 
     def fit(self, y: NDArray[np.float64]) -> FittedTrend:
         return fit_trend(y, damped=True)

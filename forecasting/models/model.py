@@ -24,6 +24,10 @@ class Fitted(Protocol):
         """Futures, shape (paths, horizon)."""
         ...
 
+    def after(self, y: NDArray[np.float64]) -> Fitted:
+        """The same parameters with the state they would have after `y`, shape (n,): what a backtest asks at each origin."""
+        ...
+
 
 class Model(Protocol):
     """`minimum_points` is the shortest series `fit` accepts; `cost` multiplies its backtest error, so that a model must earn its place."""

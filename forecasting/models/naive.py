@@ -38,6 +38,9 @@ class FittedNaive:
         path: NDArray[np.float64] = self.y[-1] + np.cumsum(steps.reshape(paths, -1)[:, :horizon], axis=1)
         return path
 
+    def after(self, y: NDArray[np.float64]) -> FittedNaive:
+        return FittedNaive(y)
+
 
 @dataclass(frozen=True, slots=True)
 class Naive:

@@ -7,7 +7,7 @@ estimated slope nor that errors are not normal.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -55,6 +55,16 @@ class FittedTrend:
             slope = slope + self.beta * errors[step]
         return out.T
 
+    def after(self, y: NDArray[np.float64]) -> FittedTrend:
+        """Only `level` and `slope` are of `y`; it starts, as the fit did, from the straight line through it."""
+        start, slope = _line(y)
+        level = start - slope
+        for value in y.tolist():
+            ahead = level + self.phi * slope
+            error = value - ahead
+            level, slope = ahead + self.alpha * error, self.phi * slope + self.beta * error
+        return replace(self, level=level, slope=slope)
+
 
 def fit_trend(y: NDArray[np.float64], *, damped: bool) -> FittedTrend:
     """Fit `y`, shape (n,), n >= MINIMUM_POINTS. Raises Unfit where the series is too short, not finite, or the fit fails."""
@@ -68,7 +78,7 @@ def fit_trend(y: NDArray[np.float64], *, damped: bool) -> FittedTrend:
         return FittedTrend(float(y[-1]), 0.0, 1.0, 0.0, 1.0, np.zeros(1), 0.0)
     z = (y - y[0]) / spread
     at = np.arange(z.size, dtype=np.float64)
-    slope, start = np.polyfit(at, z, 1)
+    start, slope = _line(z)
     rest = z - (start + slope * at)
     slope_error = float(np.sqrt((rest @ rest) / max(1, z.size - 2) / ((at - at.mean()) ** 2).sum()))
     if float(np.abs(rest).max()) < 1e-9:  # an exact line leaves the optimiser a flat likelihood
@@ -86,6 +96,13 @@ def fit_trend(y: NDArray[np.float64], *, damped: bool) -> FittedTrend:
         errors=(errors - errors.mean()) * spread,
         slope_error=slope_error * spread,
     )
+
+
+def _line(y: NDArray[np.float64]) -> tuple[float, float]:
+    """Value at the first point and rise per step of the least-squares line through `y`."""
+    at = np.arange(y.size) - (y.size - 1) / 2
+    slope = float(at @ y / (at @ at))
+    return float(y.mean()) - slope * (y.size - 1) / 2, slope
 
 
 def _optimise(

@@ -73,6 +73,14 @@ def test_naive_covers_its_own_noise() -> None:
     assert 2.0 < float((p95 - p05).mean()) / 2 < 2.8  # y[s + h] - y[s] has sigma 1.41: 1.645 * 1.41 = 2.3
 
 
+@pytest.mark.parametrize("model", MENU, ids=lambda m: m.name)
+def test_a_fit_seen_after_its_own_series_is_itself(model: Model) -> None:
+    y = np.cumsum(np.random.default_rng(8).normal(1, 0.5, 50))
+    fitted = model.fit(y)
+    assert fitted.after(y).mean(5) == pytest.approx(fitted.mean(5), rel=1e-6)
+    assert fitted.after(y[:30]).mean(1) == pytest.approx(y[29], abs=4)
+
+
 def test_scale_does_not_matter() -> None:
     y = np.arange(40.0) + np.random.default_rng(6).normal(0, 0.3, 40)
     small = predict(Job(y, True, 1, limit=60.0), horizon=30, paths=400)
@@ -120,6 +128,9 @@ class Exploding:
         self.value = value
 
     def fit(self, y: np.ndarray) -> "Exploding":
+        return self
+
+    def after(self, y: np.ndarray) -> "Exploding":
         return self
 
     def mean(self, horizon: int) -> np.ndarray:

@@ -154,10 +154,10 @@ def test_clean_fleet_of_every_shape_for_ten_minutes_at_20_seeds() -> None:
         }
         for name, values in shaped.items():
             fleet[f"sim:{name}-{seed}"] = {"memory_used_bytes": values, "temperature_celsius": shapes.temperature(seconds, seed)}
-    run = Run(demo_profile().model_copy(update={"plain_every_rounds": 600, "every_seconds": 2.0}))
+    run = Run(demo_profile().model_copy(update={"plain_every_rounds": 600, "every_seconds": 3.0}))
     run.feed(fleet)
     assert [(said.at_seconds, said.forecast.uid, said.forecast.metric) for said in run.breaches] == []
-    assert run.processor.events["rounds"] == 300
+    assert run.processor.events["rounds"] == 200
 
 
 def test_production_steps_see_an_hour_long_leak_half_an_hour_ahead_and_no_load() -> None:
