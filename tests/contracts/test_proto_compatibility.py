@@ -9,7 +9,7 @@ from schemas.telemetry import v1
 
 def fields(message: descriptor_pb2.DescriptorProto, prefix: str = "") -> dict[tuple[str, int], tuple[str, int, int, str]]:
     name = f"{prefix}{message.name}"
-    found = {(name, f.number): (f.name, f.type, f.label, f.type_name) for f in message.field}
+    found = {(name, f.number): (f.name, int(f.type), int(f.label), f.type_name) for f in message.field}
     for nested in message.nested_type:
         found |= fields(nested, f"{name}.")
     return found
