@@ -68,6 +68,14 @@ def open_store(sinks: Sinks, state: Path) -> Store:
     return InfluxStore(influx_target(sinks.influxdb, timeout_seconds=sinks.influxdb.query_timeout_seconds))
 
 
+def settle_store(sinks: Sinks, state: Path) -> None:
+    """Once writer and readers have ended: leave one file of the embedded store, without its log. Nothing for any other store."""
+    if sinks.store == "sqlite":
+        from sinks.sqlite.schema import settle
+
+        settle(sqlite_path(sinks.sqlite, state))
+
+
 def sqlite_path(sqlite: Sqlite, state: Path) -> Path:
     """The database file: as set, below the state folder where it is relative."""
     return state / sqlite.path.expanduser()

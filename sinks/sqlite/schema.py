@@ -7,6 +7,7 @@ catalogue that has grown adds columns; nothing is ever dropped, so an older rele
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from typing import TYPE_CHECKING, Final
 
@@ -50,6 +51,16 @@ def open_for_writing(path: Path, *, synchronous: str) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def settle(path: Path) -> None:
+    """Fold the write-ahead log into the file and remove it: SQLite leaves that to the last connection that closes, which was a reader's
+    where the writer ended first. Nothing happens where another process has the file open, or there is none.
+    """
+    with contextlib.suppress(sqlite3.Error):
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=1)
+        with contextlib.closing(connection):
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def migrate(connection: sqlite3.Connection, path: Path) -> None:
