@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import islice
 from math import isfinite
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
@@ -13,12 +14,18 @@ from schemas.values import REASON_OF_NUMBER
 from sinks.flatten import INT63, flatten
 from sinks.identities import Device, Identities
 from sinks.measurements import MEASUREMENTS
-from sinks.points import Point, checked_time, sane, tag
+from sinks.points import Point, sane, tag
 from sinks.text import MAX_FIELD_CHARACTERS, clean
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from schemas.store import Scalar
     from schemas.telemetry import v1
+    from sinks.thin import Thin
+
+FEW: Final = 100
+"""Below so many samples reading them one by one is as fast (measured)."""
 
 _ALL: Final = tuple(m.name for m in CATALOGUE)
 _FAST: Final = tuple(m.name for m in FAST)
@@ -26,9 +33,51 @@ _FAST: Final = tuple(m.name for m in FAST)
 _READ_ALL: Final = attrgetter(*_ALL)
 _READ_FAST: Final = attrgetter(*_FAST)
 _INFO: Final = MEASUREMENTS["device"].columns["DeviceInfo"]
-
+_HEAD: Final = {"seq": "sequence", "epoch": "agent_epoch"}
+"""Fields that every point of a batch has, and what of the batch they are."""
 
 _Tags = dict[str, tuple[str, ...]]
+
+
+class Samples:
+    """Batches with the bytes they were parsed from. Where they are many, plain samples are read from the bytes, all at once."""
+
+    def __init__(self, batches: Sequence[tuple[v1.SampleBatch, bytes]]) -> None:
+        self.batches = [batch for batch, _ in batches]
+        self.thin: Thin | None = None
+        if sum(len(batch.devices) for batch in self.batches) >= FEW:
+            from sinks.thin import read  # numpy is needed by busy stores only
+
+            heads = {name: [min(getattr(batch, of), INT63) for batch in self.batches] for name, of in _HEAD.items()}
+            self.thin = read([raw for _, raw in batches], heads)
+
+    def others(self) -> Iterator[tuple[int, v1.SampleBatch, v1.DeviceSample]]:
+        """The samples to be read one by one, each with its number among all."""
+        number = 0
+        if self.thin is None:
+            for batch in self.batches:
+                for sample in batch.devices:
+                    yield number, batch, sample
+                    number += 1
+            return
+        others = iter(self.thin.others)
+        other = next(others, None)
+        for batch, count in zip(self.batches, self.thin.counts, strict=True):
+            while other is not None and other < number + count:
+                yield other, batch, batch.devices[other - number]
+                other = next(others, None)
+            number += count
+
+    def uids(self) -> Iterator[tuple[v1.SampleBatch, list[str]]]:
+        """Uids of each batch's devices."""
+        start = 0
+        for position, batch in enumerate(self.batches):
+            if self.thin is None:
+                yield batch, [sample.uid for sample in batch.devices]
+            else:
+                end = start + self.thin.counts[position]
+                yield batch, self.thin.uids[start:end]
+                start = end
 
 
 class DevicePoints:
@@ -39,41 +88,45 @@ class DevicePoints:
         self._tags: dict[tuple[str, str], _Tags] = {}
         self._version = identities.version
 
-    def learn(self, batch: v1.SampleBatch) -> None:
-        """Take the identities of a batch's full samples in."""
-        for sample in batch.devices:
+    def learn(self, samples: Samples) -> None:
+        """Take the identities of full samples in."""
+        for _, batch, sample in samples.others():
             if sample.full and sample.HasField("info"):
                 self._identities.learn(Device(batch.cluster, batch.node, sample.uid), sample.info)
 
-    def unknown(self, batch: v1.SampleBatch) -> list[Device]:
-        """Devices of the batch whose identity is not known yet."""
-        tags = self._of_node(batch)
-        devices = (Device(batch.cluster, batch.node, sample.uid) for sample in batch.devices if sample.uid not in tags)
-        return [device for device in devices if not self._tags_of(tags, device)]
-
-    def points(self, batch: v1.SampleBatch) -> list[Point]:
-        """One point per device, at the batch's `taken_at_ns`. Every identity must be known (`unknown`).
-
-        Raises Rejected for an impossible time.
-        """
-        time_ns = checked_time(batch.taken_at_ns)
-        head: dict[str, Scalar] = {"seq": min(batch.sequence, INT63), "epoch": min(batch.agent_epoch, INT63)}
-        tags = self._of_node(batch)
-        found = []
-        for sample in batch.devices:
-            # slow fields travel in full samples only, and are stored with them only: nothing is to be remembered here
-            names, values = (_ALL, _READ_ALL(sample)) if sample.full else (_FAST, _READ_FAST(sample))
-            fields = head | {name: value for name, value in zip(names, values, strict=True) if value or sample.HasField(name)}
-            fields = _fitting(fields)
-            if sample.full or sample.absences:
-                fields |= _full(batch, sample)
-            if sample.vendor_metrics:
-                fields["vendor_metrics"] = _extras(sample)
-            series = tags.get(sample.uid) or self._tags_of(tags, Device(batch.cluster, batch.node, sample.uid))
-            if series is None:
-                raise LookupError(f"{sample.uid}: the identity is not known; ask unknown() first")
-            found.append(Point("device", series, fields, time_ns))
+    def unknown(self, samples: Samples) -> set[Device]:
+        """Devices whose identity is not known yet."""
+        found = set()
+        for batch, uids in samples.uids():
+            tags = self._of_node(batch)
+            for uid in uids:
+                if uid not in tags and not self._tags_of(tags, device := Device(batch.cluster, batch.node, uid)):
+                    found.add(device)
         return found
+
+    def points(self, samples: Samples) -> list[list[Point]]:
+        """One point per device, at its batch's `taken_at_ns`, by batch. Every identity must be known (`unknown`), every time possible."""
+        series: list[tuple[str, ...]] = []
+        times: list[int] = []
+        counts: list[int] = []
+        for batch, uids in samples.uids():
+            tags = self._of_node(batch)
+            for uid in uids:
+                found = tags.get(uid) or self._tags_of(tags, Device(batch.cluster, batch.node, uid))
+                if found is None:
+                    raise LookupError(f"{uid}: the identity is not known; ask unknown() first")
+                series.append(found)
+            counts.append(len(uids))
+            times += [batch.taken_at_ns] * len(uids)
+        fields: list[dict[str, Scalar]] = [{}] * len(series)
+        if samples.thin is not None:
+            for names, who, rows in samples.thin.alike:
+                for i, row in zip(who, rows, strict=True):
+                    fields[i] = dict(zip(names, row, strict=True))
+        for i, batch, sample in samples.others():
+            fields[i] = _fields(batch, sample)
+        made = iter([Point("device", *each) for each in zip(series, fields, times, strict=True)])
+        return [list(islice(made, count)) for count in counts]
 
     def _of_node(self, batch: v1.SampleBatch) -> _Tags:
         if self._version != self._identities.version:
@@ -88,6 +141,18 @@ class DevicePoints:
         found = (tag(device.cluster), tag(device.node), tag(vendor_of(device.uid)), tag(device.uid), *identity)
         tags[device.uid] = found
         return found
+
+
+def _fields(batch: v1.SampleBatch, sample: v1.DeviceSample) -> dict[str, Scalar]:
+    head: dict[str, Scalar] = {name: min(getattr(batch, of), INT63) for name, of in _HEAD.items()}
+    # slow fields travel in full samples only, and are stored with them only: nothing is to be remembered here
+    names, values = (_ALL, _READ_ALL(sample)) if sample.full else (_FAST, _READ_FAST(sample))
+    fields = _fitting(head | {name: value for name, value in zip(names, values, strict=True) if value or sample.HasField(name)})
+    if sample.full or sample.absences:
+        fields |= _full(batch, sample)
+    if sample.vendor_metrics:
+        fields["vendor_metrics"] = _extras(sample)
+    return fields
 
 
 def _fitting(fields: dict[str, Scalar]) -> dict[str, Scalar]:

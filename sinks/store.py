@@ -9,17 +9,14 @@ from schemas import topics
 from schemas.codec import decode
 from schemas.flow import Busy, DeadLetter, Emitted, Rejected
 from schemas.telemetry import v1
-from sinks.device import DevicePoints
+from sinks.device import DevicePoints, Samples
 from sinks.identities import Identities
-from sinks.points import points_of
+from sinks.points import checked_time, points_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from google.protobuf.message import Message
-
     from schemas.flow import Partition, Reader, Record, Tick
-    from sinks.identities import Device
     from sinks.points import Point, PointWriter
 
 INPUTS: Final = (
@@ -79,24 +76,25 @@ class StoreProcessor:
 
     def process(self, records: Sequence[Record]) -> list[Emitted]:
         letters: list[Emitted] = []
-        messages: list[tuple[Record, Message]] = []
+        batches: list[tuple[Record, v1.SampleBatch]] = []
+        points: list[Point] = []
+        made_from: list[Record] = []
         for record in records:
             try:
                 message = decode(record)
+                if isinstance(message, v1.SampleBatch):
+                    checked_time(message.taken_at_ns)
+                    batches.append((record, message))
+                    continue
+                made = points_of(message, record.offset) if message is not None else []
             except Rejected as rejected:
                 letters.append(DeadLetter(record, rejected.reason))
                 continue
-            if message is not None:
-                messages.append((record, message))
-        self._know_devices([message for _, message in messages if isinstance(message, v1.SampleBatch)])
-        points: list[Point] = []
-        made_from: list[Record] = []
-        for record, message in messages:
-            try:
-                made = self._devices.points(message) if isinstance(message, v1.SampleBatch) else points_of(message, record.offset)
-            except Rejected as rejected:
-                letters.append(DeadLetter(record, rejected.reason))
-                continue
+            points += made
+            made_from += [record] * len(made)
+        samples = Samples([(batch, record.value or b"") for record, batch in batches])
+        self._know_devices(samples)
+        for (record, _), made in zip(batches, self._devices.points(samples), strict=True):
             points += made
             made_from += [record] * len(made)
         letters += self._write(points, made_from)
@@ -111,15 +109,13 @@ class StoreProcessor:
         """Close the writer."""
         self._writer.close()
 
-    def _know_devices(self, batches: Sequence[v1.SampleBatch]) -> None:
+    def _know_devices(self, samples: Samples) -> None:
         """Learn from every full sample first, so that a thin one before it in the batch is known too; Busy while one is unknown."""
-        for batch in batches:
-            self._devices.learn(batch)
-        unknown = self._unknown(batches)
-        if not unknown:
+        self._devices.learn(samples)
+        if not self._devices.unknown(samples):
             return
         self._identities.read_again()
-        unknown = self._unknown(batches)
+        unknown = self._devices.unknown(samples)
         if not unknown:
             return
         if self._tries < self._identity_tries:
@@ -129,9 +125,6 @@ class StoreProcessor:
         for device in unknown:
             self._identities.give_up(device)
         self._dropped["identity_unknown"] += len(unknown)
-
-    def _unknown(self, batches: Sequence[v1.SampleBatch]) -> set[Device]:
-        return {device for batch in batches for device in self._devices.unknown(batch)}
 
     def _write(self, points: Sequence[Point], made_from: Sequence[Record]) -> list[Emitted]:
         if not points:
