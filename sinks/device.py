@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from itertools import islice
+from functools import partial
+from itertools import islice, repeat
 from math import isfinite
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
@@ -35,6 +36,9 @@ _READ_FAST: Final = attrgetter(*_FAST)
 _INFO: Final = MEASUREMENTS["device"].columns["DeviceInfo"]
 _HEAD: Final = {"seq": "sequence", "epoch": "agent_epoch"}
 """Fields that every point of a batch has, and what of the batch they are."""
+
+_POINT: Final = partial(tuple.__new__, Point)
+"""A Point of a tuple of its parts, in half the time of its own constructor."""
 
 _Tags = dict[str, tuple[str, ...]]
 
@@ -111,22 +115,18 @@ class DevicePoints:
         counts: list[int] = []
         for batch, uids in samples.uids():
             tags = self._of_node(batch)
-            for uid in uids:
-                found = tags.get(uid) or self._tags_of(tags, Device(batch.cluster, batch.node, uid))
-                if found is None:
-                    raise LookupError(f"{uid}: the identity is not known; ask unknown() first")
-                series.append(found)
-            counts.append(len(uids))
-            times += [batch.taken_at_ns] * len(uids)
-        fields: list[dict[str, Scalar]] = [{}] * len(series)
-        if samples.thin is not None:
-            for names, who, rows in samples.thin.alike:
-                for i, row in zip(who, rows, strict=True):
-                    fields[i] = dict(zip(names, row, strict=True))
-        for i, batch, sample in samples.others():
-            fields[i] = _fields(batch, sample)
-        made = iter([Point("device", *each) for each in zip(series, fields, times, strict=True)])
+            known = [tags.get(uid) or self._named(tags, batch, uid) for uid in uids]
+            series += known
+            counts.append(len(known))
+            times += [batch.taken_at_ns] * len(known)
+        made = map(_POINT, zip(repeat("device"), series, _all_fields(samples, len(series)), times, strict=False))
         return [list(islice(made, count)) for count in counts]
+
+    def _named(self, tags: _Tags, batch: v1.SampleBatch, uid: str) -> tuple[str, ...]:
+        found = self._tags_of(tags, Device(batch.cluster, batch.node, uid))
+        if found is None:
+            raise LookupError(f"{uid}: the identity is not known; ask unknown() first")
+        return found
 
     def _of_node(self, batch: v1.SampleBatch) -> _Tags:
         if self._version != self._identities.version:
@@ -141,6 +141,19 @@ class DevicePoints:
         found = (tag(device.cluster), tag(device.node), tag(vendor_of(device.uid)), tag(device.uid), *identity)
         tags[device.uid] = found
         return found
+
+
+def _all_fields(samples: Samples, count: int) -> list[dict[str, Scalar]]:
+    fields: list[dict[str, Scalar]] = [{}] * count
+    for names, who, rows in samples.thin.alike if samples.thin is not None else ():
+        made = [dict(zip(names, row, strict=False)) for row in rows]  # strict costs a third, and all rows are of one table
+        if len(made) == count:
+            return made
+        for i, one in zip(who, made, strict=True):
+            fields[i] = one
+    for i, batch, sample in samples.others():
+        fields[i] = _fields(batch, sample)
+    return fields
 
 
 def _fields(batch: v1.SampleBatch, sample: v1.DeviceSample) -> dict[str, Scalar]:

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 SPREAD_NS: Final = 1_000_000
 """Events of one entity and kind at one instant would be one point: each is moved by less than this, by a hash; `at_ns` is exact."""
 
-USAGE_EVERY_NS: Final = 10_000_000_000
-
 
 class Point(NamedTuple):
     """`tags`: values of the measurement's tags in the table's order, "" where there is none. Fields have its types and are finite."""
@@ -56,7 +54,10 @@ class PointWriter(Protocol):
 
 
 def points_of(message: Message, offset: int) -> list[Point]:
-    """Points of any message but a SampleBatch (sinks.device). Raises Rejected for one whose time no store can hold."""
+    """Points of any message but a SampleBatch (sinks.device) or an AttributedBatch (sinks.usage).
+
+    Raises Rejected for one whose time no store can hold.
+    """
     make = _MAKERS.get(type(message).__name__)
     if make is None:
         raise Rejected(f"no measurement for {type(message).__name__}")
@@ -80,42 +81,6 @@ def sane(fields: dict[str, Scalar]) -> dict[str, Scalar]:
     if all(not isinstance(v, float) or isfinite(v) for v in fields.values()):
         return fields
     return {name: v for name, v in fields.items() if not isinstance(v, float) or isfinite(v)}
-
-
-def crosses_usage_boundary(taken_at_ns: int, interval_ns: int) -> bool:
-    """Whether a tick is the first in its 10 s: decided from the message alone, so a replay decides the same.
-
-    Without a known interval every tick is stored.
-    """
-    return interval_ns <= 0 or taken_at_ns // USAGE_EVERY_NS != (taken_at_ns - interval_ns) // USAGE_EVERY_NS
-
-
-def _usage(batch: v1.AttributedBatch, _offset: int) -> list[Point]:
-    if not crosses_usage_boundary(batch.taken_at_ns, batch.interval_ns):
-        return []
-    time_ns = checked_time(batch.taken_at_ns)
-    columns = MEASUREMENTS["usage"].columns["Attributed"]
-    same: dict[tuple[str, ...], dict[str, Scalar]] = {}
-    for row in batch.rows:
-        tags = (tag(batch.cluster), tag(batch.node), tag(row.uid), tag(row.workload.namespace), tag(row.workload.workload))
-        fields = flatten(columns, row)
-        if (first := same.get(tags)) is not None:
-            fields = _together(first, fields)
-        same[tags] = fields
-    head: dict[str, Scalar] = {"seq": min(batch.sequence, INT63), "epoch": min(batch.agent_epoch, INT63), "simulated": batch.simulated}
-    return [Point("usage", tags, sane(head | fields), time_ns) for tags, fields in same.items()]
-
-
-def _together(one: dict[str, Scalar], other: dict[str, Scalar]) -> dict[str, Scalar]:
-    """Two pods of one workload on one device are one series: quantities are added, names listed."""
-    both = one | other
-    for name in one.keys() & other.keys():
-        a, b = one[name], other[name]
-        if isinstance(a, str) or isinstance(b, str):
-            both[name] = ",".join(sorted({*str(a).split(","), *str(b).split(",")}))
-        else:
-            both[name] = a + b
-    return both
 
 
 def _service(window: v1.InferenceWindow, offset: int) -> list[Point]:
@@ -180,7 +145,6 @@ def _point(measurement: Measurement, tags: tuple[str, ...], message: Message, ti
 
 
 _MAKERS: Final[dict[str, Callable[..., list[Point]]]] = {
-    "AttributedBatch": _usage,
     "InferenceWindow": _service,
     "Finding": _finding,
     "Alert": _alert,

@@ -12,6 +12,7 @@ from schemas.telemetry import v1
 from sinks.device import DevicePoints, Samples
 from sinks.identities import Identities
 from sinks.points import checked_time, points_of
+from sinks.usage import UsagePoints
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,6 +45,7 @@ class StoreProcessor:
         self._writer = writer
         self._identities = Identities()
         self._devices = DevicePoints(self._identities)
+        self._usage = UsagePoints()
         self._identity_tries = identity_tries
         self._tries = 0
         self._dropped: Counter[str] = Counter()
@@ -86,7 +88,10 @@ class StoreProcessor:
                     checked_time(message.taken_at_ns)
                     batches.append((record, message))
                     continue
-                made = points_of(message, record.offset) if message is not None else []
+                if isinstance(message, v1.AttributedBatch):
+                    made = self._usage.points(message)
+                else:
+                    made = points_of(message, record.offset) if message is not None else []
             except Rejected as rejected:
                 letters.append(DeadLetter(record, rejected.reason))
                 continue

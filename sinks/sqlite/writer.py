@@ -48,7 +48,7 @@ class SqliteWriter:
         self._clock_ns = clock_ns
         self._connection = open_for_writing(path, synchronous=synchronous)
         self._connection.execute(f"PRAGMA max_page_count={max_bytes // PAGE_BYTES}")
-        self._series: dict[tuple[str, tuple[str, ...]], int] = {}
+        self._series: dict[str, dict[tuple[str, ...], int]] = {}
         self._upserts: dict[tuple[str, tuple[str, ...]], str] = {}
         self._dropped: Counter[str] = Counter()
         self.written_total = self.expired_total = self.failed_trims_total = 0
@@ -80,19 +80,24 @@ class SqliteWriter:
         outside = 0
         connection = self._connection
         connection.execute("BEGIN IMMEDIATE")
+        rows: list[_Row] = []
+        known: dict[tuple[str, ...], int] = {}
+        last: tuple[str, tuple[str, ...]] = ("", ())
         try:
             for position, (measurement, tags, fields, time_ns) in enumerate(points):
                 if time_ns < too_old_ns:
                     outside += 1
                     continue
-                shape = (measurement, tuple(fields))
                 try:
-                    statement = self._upserts.get(shape) or self._upsert(shape)
-                    series = self._series.get((measurement, tags)) or self._series_of(measurement, tags)
+                    # points mostly come in runs of one shape: comparing is cheaper than looking up
+                    if (shape := (measurement, tuple(fields))) != last:
+                        rows = groups.setdefault(self._upserts.get(shape) or self._upsert(shape), [])
+                        known, last = self._series.setdefault(measurement, {}), shape
+                    series = known.get(tags) or self._series_of(measurement, tags)
                 except ValueError as error:
                     rejected.append(RejectedPoint(position, str(error)))
                     continue
-                groups.setdefault(statement, []).append((series, time_ns, *fields.values()))
+                rows.append((series, time_ns, *fields.values()))
             for statement, rows in groups.items():
                 connection.executemany(statement, rows)
             connection.execute("COMMIT")
@@ -130,7 +135,7 @@ class SqliteWriter:
         self._connection.execute(f"INSERT OR IGNORE INTO {table} ({', '.join(names)}) VALUES ({places})", tags)
         equal = " AND ".join(f"{n} = ?" for n in names)
         found = int(self._connection.execute(f"SELECT id FROM {table} WHERE {equal}", tags).fetchone()[0])
-        self._series[(name, tags)] = found
+        self._series.setdefault(name, {})[tags] = found
         return found
 
     def _trim_when_due(self) -> None:

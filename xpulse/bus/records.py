@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from schemas.codec import HEADERS
 from schemas.flow import Headers, Record
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 _Content = str | bytes | None
 _NS_PER_MS: Final = 1_000_000
+_OURS: Final = list(HEADERS)
 
 
 def to_record(message: Message, topic: str) -> Record:
@@ -32,5 +34,7 @@ def to_record(message: Message, topic: str) -> Record:
 
 def to_headers(headers: Mapping[str, _Content] | list[tuple[str, _Content]]) -> Headers:
     """librdkafka's headers as pairs; a header without a value has an empty one."""
+    if headers == _OURS:
+        return HEADERS
     pairs = headers.items() if not isinstance(headers, list) else headers
     return tuple((name, value if isinstance(value, bytes) else b"" if value is None else str(value).encode()) for name, value in pairs)

@@ -10,8 +10,9 @@ import pytest
 from schemas import topics
 from schemas.flow import Busy, DeadLetter, Record
 from schemas.telemetry import v1
-from sinks.points import Point, RejectedPoint, crosses_usage_boundary
+from sinks.points import Point, RejectedPoint
 from sinks.store import StoreProcessor
+from sinks.usage import crosses_usage_boundary
 from tests.fakes.log_reader import LogReader
 from tests.fakes.store_messages import SECOND_NS, batch, inventory, record, sample, samples
 
