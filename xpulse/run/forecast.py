@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from forecasting.worker import ForecastProcessor
 from sinks.open import open_store
+from xpulse.errors import UsageError
 from xpulse.run.direct import run as run_direct
 
 if TYPE_CHECKING:
@@ -23,7 +24,10 @@ def run(settings: Settings) -> int:
         store = open_store(settings.sinks, settings.state())
     except (FileNotFoundError, ConnectionError) as error:
         log.warning("no history from the store: it begins with the samples", extra={"reason": str(error)})
-    processor = ForecastProcessor(settings.forecasting, store)
+    try:
+        processor = ForecastProcessor(settings.forecasting, store)
+    except ModuleNotFoundError as error:
+        raise UsageError(str(error)) from None
     try:
         return run_direct(settings, processor)
     finally:
