@@ -143,5 +143,6 @@ def _add_agent(app: _App, driver: Driver, wire: str, name: str) -> None:
 
 def _record(name: str, message: Any) -> Record:
     timestamp_ns = round((message.timestamp or 0.0) * 1000) * _NS_PER_MS
-    headers = tuple(message.headers.items() if isinstance(message.headers, dict) else message.headers or ())
+    pairs = message.headers.items() if isinstance(message.headers, dict) else message.headers or ()
+    headers = tuple((name, content or b"") for name, content in pairs)  # Kafka knows headers without a value
     return Record(name, message.partition, message.offset, message.key, message.value, headers, timestamp_ns)

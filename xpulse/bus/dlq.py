@@ -16,6 +16,8 @@ KEPT_BYTES: Final = 512 * 1024
 """How much of a value is kept (ARCHITECTURE §5); the whole of every message of ours fits."""
 
 _KEPT_HEADER_BYTES: Final = 64 * 1024  # a foreign message's headers must not make its dead letter unsendable
+_KEPT_VERSION_BYTES: Final = 64
+_MOST_DIGITS: Final = 10  # Python refuses to read a number of thousands of digits
 ORIGINAL: Final = "original-"
 REPLAYED: Final = "xpulse-replay"
 ATTEMPT: Final = "xpulse-attempt"
@@ -65,10 +67,10 @@ def _letter(topic: str, key: bytes, value: bytes | None, original: Headers, grou
         ("partition", str(partition).encode()),
         ("offset", str(offset).encode()),
         ("reason", reason.encode()[:4096]),
-        ("schema-version", found.get("schema-version", b"")),
+        ("schema-version", found.get("schema-version", b"")[:_KEPT_VERSION_BYTES]),
         ("sha256", hashlib.sha256(value or b"").hexdigest().encode()),
         ("size", b"null" if value is None else str(len(value)).encode()),
-        ("attempt", str(int(attempt) + 1 if attempt.isdigit() else 1).encode()),
+        ("attempt", str(int(attempt) + 1 if attempt.isdigit() and len(attempt) < _MOST_DIGITS else 1).encode()),
     )
     room = _KEPT_HEADER_BYTES
     for name, content in original:

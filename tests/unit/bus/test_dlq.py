@@ -57,6 +57,13 @@ def test_huge_foreign_headers_do_not_make_a_letter_unsendable() -> None:
     assert sum(len(name) + len(value) for name, value in found.headers) < 100_000
 
 
+@pytest.mark.parametrize("header", [("schema-version", b"1" * 4_000_000), ("xpulse-attempt", b"9" * 5000), ("schema-version", b"")])
+def test_no_header_of_the_original_makes_its_letter_impossible(header: tuple[str, bytes]) -> None:
+    found = letter_of_record(Record(SAMPLES, 0, 0, b"k", b"v", (header,), 0), "g", "why")
+    assert sum(len(name) + len(value) for name, value in found.headers) < 10_000
+    assert read_letter(Record(DLQ, 0, 0, found.key, found.value, found.headers, 0)).attempt == 1
+
+
 def test_a_foreign_record_in_the_dlq_is_said_to_be_one() -> None:
     with pytest.raises(Rejected, match="is no dead letter of ours: no header"):
         read_letter(Record(DLQ, 0, 0, None, b"hello", (), 0))
