@@ -110,8 +110,12 @@ class _Loop:
 
     def _wait_held(self, held: Batch) -> None:
         """Keep polling (the group must see us alive); the same batch again when its time has come."""
-        held.extend(self._intake.take(max(0.0, min(0.2, self._held_until - time.monotonic()))))
-        if self._held is held and time.monotonic() >= self._held_until:
+        more = self._intake.take(max(0.0, min(0.2, self._held_until - time.monotonic())))
+        if self._held is not held:  # the partitions changed meanwhile: what came is of the new ones
+            self._work(more)
+            return
+        held.extend(more)
+        if time.monotonic() >= self._held_until:
             self._work(held)
 
     def _work(self, batch: Batch) -> None:
