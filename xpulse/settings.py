@@ -204,9 +204,15 @@ def _explain(error: ValidationError, where: str, data: Mapping[str, Any]) -> str
             hint = f"did you mean {near[0]!r}?" if near else f"keys here: {', '.join(section.model_fields) if section else '-'}"
             lines.append(f"{source}: unknown key; {hint}")
         else:
-            shown = "" if "secret" in key or "password" in key or "token" in key else f" (given: {problem['input']!r})"
+            shown = f" (given: {problem['input']!r})" if _showable(key, problem["input"]) else ""
             lines.append(f"{source}: {problem['msg']}{shown}")
     return "\n".join(lines)
+
+
+def _showable(key: str, given: object) -> bool:
+    """Whether a bad value may be repeated: no secret, no section or list that may hold one, no address with a password in it."""
+    private = any(word in key for word in ("secret", "password", "token", "headers"))
+    return not private and isinstance(given, str | int | float | None) and "@" not in str(given)
 
 
 def _in_environment(variable: str) -> bool:

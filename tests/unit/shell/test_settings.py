@@ -55,8 +55,18 @@ def test_errors_name_file_key_and_remedy(clean: Path, text: str, says: list[str]
     assert error.value.exit_code == 2
 
 
-def test_a_secret_is_not_repeated(clean: Path) -> None:
-    write(clean, "bus:\n  security_protocol: PLAINTEXT\n  password: [hunter2]\n")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "bus: {security_protocol: PLAINTEXT, password: [hunter2]}",
+        "bus: {security_protocol: SASL_SSL, password: hunter2}",
+        "sinks: {influxdb: [hunter2]}",
+        "sinks: {notify: {webhooks: [{url: 'http://u:hunter2@h/'}]}}",
+        "sinks: {notify: {webhooks: [{url: 'http://h/', headers: {Authorization: [hunter2]}}]}}",
+    ],
+)
+def test_a_secret_is_not_repeated(clean: Path, text: str) -> None:
+    write(clean, text)
     with pytest.raises(UsageError) as error:
         load()
     assert "hunter2" not in str(error.value)
