@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
 CLUSTERS: Final = ("local-a", "local-b")
 NODES, DEVICES, SEED = 2, 4, 7
-FAULTS: Final = ("device_lost@12s+8s:card=local-a/sim-node-1/0", "ecc_burst@14s+10s:card=local-a/sim-node-2/1")
+FAULTS: Final = ("device_lost@30s+10s:card=local-a/sim-node-1/0", "ecc_burst@32s+10s:card=local-a/sim-node-2/1")
+"""Late enough that the slowest machine has the whole line running before."""
+
 LOST, BROKEN = ("device_lost", 0), ("ecc_uncorrected", 5)
 """Rules that the faults must raise, and the number of the card within its cluster."""
 
@@ -95,7 +97,7 @@ def test_a_simulated_fleet_of_two_clusters(elsewhere: tuple[dict[str, str], Sink
     for fault in FAULTS:
         options += ["--fault", fault]
     with Up(tmp_path / "up", *options, environment=environment) as up:
-        assert up.process.wait(150) == 0, up.logs()
+        assert up.process.wait(200) == 0, up.logs()
         run = json.loads((up.work / "run.json").read_text())
         store = open_store(sinks, up.state)
         try:
