@@ -68,8 +68,9 @@ class StoreProcessor:
 
     @property
     def dropped(self) -> Counter[str]:
-        """Left out on purpose, by reason; `identity_unknown` counts devices whose points have the tags kind and model `unknown`."""
-        return self._dropped + self._writer.dropped
+        """Left out, by reason; `identity_unknown` counts devices whose points have the tags kind and model `unknown`, `state_unreadable`
+        records of inventory that could not be read."""
+        return self._dropped + self._writer.dropped + Counter({"state_unreadable": self._identities.unreadable})
 
     def restore(self, reader: Reader, owned: frozenset[Partition]) -> None:
         """Read who the devices are; every partition of inventory, as its key is not the samples' key."""

@@ -55,6 +55,7 @@ class AlertProcessor:
         self._state = empty(rules)
         self._owed: list[Emitted] = []
         self._repeated = 0
+        self._unreadable = 0
 
     @classmethod
     def of(cls, settings: Alerting) -> AlertProcessor:
@@ -69,9 +70,9 @@ class AlertProcessor:
 
     @property
     def dropped(self) -> Counter[str]:
-        """Findings that said nothing new: `repeated`, of a replay or of a restarted detector."""
-        total = self._repeated + self._state.repeated
-        return Counter({"repeated": total} if total else {})
+        """`repeated`: findings that said nothing new, of a replay or of a restarted detector; `state_unreadable`: records that a restore
+        could not read."""
+        return +Counter({"repeated": self._repeated + self._state.repeated, "state_unreadable": self._unreadable})
 
     @property
     def open_alerts(self) -> int:
@@ -81,7 +82,7 @@ class AlertProcessor:
     def restore(self, reader: Reader, owned: frozenset[Partition]) -> None:
         """Forget everything; where findings are owned, take over the written episodes and finish what was owed.
 
-        A malformed record is passed over: nothing of ours can be read out of it.
+        A malformed record is passed over, and counted: nothing of ours can be read out of it.
         """
         self._repeated += self._state.repeated
         self._state, self._owed = empty(self._rules), []
@@ -89,7 +90,7 @@ class AlertProcessor:
             return
         written: dict[bytes, tuple[v1.AlertState, int]] = {}
         newest_ns = 0
-        for record, message in _read(reader, topics.ALERT_STATE):
+        for record, message in self._read(reader, topics.ALERT_STATE):
             newest_ns = max(newest_ns, record.timestamp_ns)
             if isinstance(message, v1.AlertState):
                 written[record.key or b""] = message, record.timestamp_ns
@@ -100,7 +101,7 @@ class AlertProcessor:
         owed = {key: state for key, (state, _) in written.items() if state.unpublished}
         since_ns = min([newest_ns - _LOOK_BACK_NS, *(written[key][1] - _IN_FLIGHT_NS for key in owed)])
         published: set[tuple[str, str, int]] = set()
-        for _, message in _read(reader, topics.ALERTS, since_ns=max(since_ns, 0)):
+        for _, message in self._read(reader, topics.ALERTS, since_ns=max(since_ns, 0)):
             if isinstance(message, v1.Alert):
                 published.add(_transition(message))
                 if message.status == _RESOLVED:
@@ -131,15 +132,14 @@ class AlertProcessor:
         emitted, self._owed = self._owed, []
         return emitted + lay_out(step(self._state, [tick])[1])
 
+    def _read(self, reader: Reader, topic: str, *, since_ns: int | None = None) -> Iterator[tuple[Record, Message | None]]:
+        for partition in range(reader.partitions(topic)):
+            for record in reader.read(topic, partition, since_ns=since_ns):
+                try:
+                    yield record, decode(record)
+                except Rejected:
+                    self._unreadable += 1
+
 
 def _transition(alert: v1.Alert) -> tuple[str, str, int]:
     return alert.fingerprint, alert.episode, alert.status
-
-
-def _read(reader: Reader, topic: str, *, since_ns: int | None = None) -> Iterator[tuple[Record, Message | None]]:
-    for partition in range(reader.partitions(topic)):
-        for record in reader.read(topic, partition, since_ns=since_ns):
-            try:
-                yield record, decode(record)
-            except Rejected:
-                continue

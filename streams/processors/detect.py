@@ -11,6 +11,7 @@ from schemas.flow import DeadLetter, Emitted, Partition, Reader, Record, Rejecte
 from schemas.identity import finding_key, node_key, partition_of
 from schemas.telemetry import v1
 from streams.operators.detect import events, forecasts, restored, samples, services, silence
+from streams.operators.detect.clocks import Clocks
 from streams.operators.detect.columns import Taken
 from streams.operators.detect.ewma import Ewma
 from streams.operators.detect.labels import Labels
@@ -47,6 +48,7 @@ class DetectProcessor:
         self.rewind_seconds = rewind_seconds
         self.rules = tuple(rules)
         self._labels = Labels(context_events)
+        self._clocks = Clocks()
         self._samples = samples.start(rules, ewma, times)
         self._services = services.start(rules, ewma, times)
         self._silence = silence.start(rules, silence_seconds, times)
@@ -85,16 +87,19 @@ class DetectProcessor:
         """`foreign_partitioner_total`, `samples_duplicate_total`, `samples_old_epoch_total`, `counter_went_back_total`, ..."""
         found = Counter(self._counts)
         found.update({f"samples_{name}_total": n for name, n in self._samples.counts.items() if name != "counter_went_back"})
+        found["clocks_wrong"] = self._clocks.wrong()
         found["counter_went_back_total"] = self._samples.counts["counter_went_back"]
         found.update({f"inference_{name}_total": n for name, n in self._services.counts.items()})
         return found
 
     @property
     def dropped(self) -> Counter[str]:
-        """What was left out on purpose, by reason: batches and windows taken in before, or that no service can be named for."""
+        """What was left out, by reason: batches and windows taken in before, or that no service can be named for; `state_unreadable`,
+        records that a restore could not read."""
         found = Counter({f"sample_batch_{name}": n for name, n in self._samples.counts.items() if name != "counter_went_back"})
         found.update({f"inference_{name}": n for name, n in self._services.counts.items()})
-        return found
+        found["state_unreadable"] = self._counts["restore_rejected_total"]
+        return +found
 
     @property
     def watched(self) -> tuple[int, int]:
@@ -145,18 +150,22 @@ class DetectProcessor:
             if record.topic in _BY_NODE:
                 self._check_partitioner(record)
             match message:
-                case v1.SampleBatch():
+                case v1.SampleBatch(cluster=cluster, node=node):
+                    self._clocks.sent(cluster, node, message.sent_at_ns, record.timestamp_ns)
+                    message.taken_at_ns = self._clocks.corrected(cluster, node, message.taken_at_ns)
                     batches.append(Taken(message, record.value))
                     heard.append(silence.Heard(message.cluster, message.node, record.timestamp_ns, message.simulated))
                 case v1.AttributedBatch():
                     self._labels.used(message)
                 case v1.DeviceEvent():
+                    message.at_ns = self._clocks.corrected(message.cluster, message.node, message.at_ns)
                     device_events.append(message)
                     if (on := _MAINTENANCE.get(message.kind)) is not None:
                         heard.append(silence.Excused(message.cluster, message.node, message.source, on))
                 case v1.ContextEvent():
                     self._labels.happened(message)
                 case v1.InferenceWindow():
+                    message.ended_at_ns = self._clocks.corrected(message.cluster, message.node, message.ended_at_ns)
                     windows.append(message)
                 case v1.Forecast():
                     foretold.append(message)
@@ -211,6 +220,7 @@ class DetectProcessor:
     def _forget(self, cluster: str, node: str) -> None:
         self._samples.fleet.forget(cluster, node)
         self._labels.forget(cluster, node)
+        self._clocks.forget(cluster, node)
         self._silence.nodes.pop((cluster, node), None)
         for levels in (self._silence.levels, self._events.levels, self._forecasts.levels):
             levels.forget(cluster, node)
