@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -119,6 +120,12 @@ class Role:
         port = read_ports(self._state, [self.name])[self.name]
         return read(port) if port else None
 
+    def metrics(self) -> str:
+        """Its metrics page."""
+        port = read_ports(self._state, [self.name])[self.name]
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as page:
+            return str(page.read().decode())
+
     def ask_to_end(self) -> None:
         """SIGTERM, once: a second one ends a role at once."""
         if self.alive and not self._asked:
@@ -200,8 +207,8 @@ class Stack:
         self.roles.append(role)
         return role
 
-    def run(self, *command: str, environment: Mapping[str, str] | None = None, state: Path | None = None) -> str:
-        """The output of `xpulse COMMAND...`, which must end with 0."""
+    def run(self, *command: str, environment: Mapping[str, str] | None = None, state: Path | None = None, code: int = 0) -> str:
+        """What `xpulse COMMAND...` writes on standard output, then on standard error; it must end with `code`."""
         done = subprocess.run(
             [sys.executable, "-m", "xpulse.cli.main", *command],
             cwd=self._work,
@@ -212,8 +219,8 @@ class Stack:
             timeout=PATIENCE_SECONDS,
             check=False,
         )
-        assert done.returncode == 0, f"xpulse {' '.join(command)} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
-        return done.stdout
+        assert done.returncode == code, f"xpulse {' '.join(command)} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
+        return done.stdout + done.stderr
 
     def until(self, found: Callable[[], _T | None], what: str, *, seconds: float = PATIENCE_SECONDS) -> _T:
         """Wait for an answer, and fail at once where a role has died."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -47,8 +48,9 @@ CONSUMED: Final[dict[str, tuple[str, ...]]] = {
 RESTORED_FROM: Final = (topics.ALERT_STATE, topics.INVENTORY)
 """Topics that are only read at a start: what is wrong there is passed over."""
 
-NEWER, AFTER, FIRST_SPOILT = 1, 2, 100
-"""Numbers of the messages that must be processed: of a later release, sent after the bad ones, and behind the first bad one."""
+NEWER, AFTER, BY_COMMAND, FIRST_SPOILT = 1, 2, 3, 100
+"""Numbers of the messages that must be processed: of a later release, sent after the bad ones, repaired by hand, and behind the first
+bad one."""
 
 SHAPES: Final = (
     pytest.param(("embedded", "direct"), id="embedded bus, direct"),
@@ -236,25 +238,43 @@ def test_what_is_repaired_comes_back_and_is_processed(line: Line) -> None:
     assert [letter for letter in line.letters() if letter not in before] == [], "a repaired message went to the dead letters again"
 
 
-def test_what_is_not_repaired_comes_back_as_the_next_attempt(line: Line) -> None:
-    topic = topics.DEVICE_EVENTS
-    chosen = next(x for x in line.letters() if x.topic == topic and x.attempt == 1 and x.reason.startswith("malformed"))
-    readers = {line.stack.bus.group(role) for role, inputs in line.roles.items() if topic in inputs}
-    publisher = Publisher(line.stack.bus, "tests")
-    try:
-        with BusReader(line.stack.bus) as reader:
-            assert replay(reader, publisher.publish, [(chosen.partition, chosen.offset)]) == []
-    finally:
-        publisher.close()
+def test_the_command_line_lists_them_and_sends_them_back(line: Line) -> None:
+    topic, stack = topics.DEVICE_EVENTS, line.stack
+    readers = {stack.bus.group(role) for role, inputs in line.roles.items() if topic in inputs}
+    listed = stack.run("dlq", "list", "--topic", topic, "--group", stack.bus.group("detect")).splitlines()
+    rows = [row for row in listed if f"{topic} " in row]
+    assert len(rows) == len(BAD) + 1
+    assert listed[-1] == f"{len(rows)} dead letters"
+    place = {bad.name: next(row.split()[0] for row in rows if bad.reason in row) for bad in BAD}
 
-    def again() -> bool:
-        return len([x for x in line.letters() if x.attempt == 2]) >= len(readers)
-
-    line.stack.until(again, "the dead letters of the second attempt")
+    # as it is: the next attempt, again one for each group
+    assert "1 of 1 sent back" in stack.run("dlq", "replay", place["malformed bytes"])
+    stack.until(lambda: len([x for x in line.letters() if x.attempt == 2]) >= len(readers), "the dead letters of the second attempt")
     line.until_read()
     second = [x for x in line.letters() if x.attempt == 2]
     assert sorted(x.group for x in second) == sorted(readers)
-    assert {(x.topic, x.value) for x in second} == {(topic, chosen.value)}
+    assert {(x.topic, x.value, "malformed" in x.reason) for x in second} == {(topic, b"\xff" * 12, True)}
+
+    # repaired
+    refused = stack.run("dlq", "replay", place["two megabytes"], code=1)
+    assert f"holds {KEPT_BYTES} of" in refused
+    assert "0 of 1 sent back" in refused
+    file = stack.state / "repaired"
+    file.write_bytes(line.good(topic, BY_COMMAND).value)
+    assert "1 of 1 sent back" in stack.run("dlq", "replay", place["two megabytes"], "--value", str(file))
+    assert_processed(line, [BY_COMMAND], all_of={(topic, BY_COMMAND)})
+    assert "1 of 1 sent back" in stack.run("dlq", "replay", place["unknown major"], "--set-header", "schema-version=1.0")
+    spoilt = next(s for s in line.spoilt if s.good.topic == topic and s.bad.name == "unknown major")
+    assert_processed(line, [spoilt.good.number], all_of={(topic, spoilt.good.number)})
+
+
+def test_what_a_start_could_not_read_is_counted(line: Line) -> None:
+    """Nobody consumes these topics: they are read to their end at each start, so there is no offset that a dead letter could stand for."""
+    for name, topic in (("alert", topics.ALERT_STATE), ("detect", topics.ALERT_STATE), ("sqlite", topics.INVENTORY)):
+        role = next(r for r in line.stack.roles if r.name == name)
+        found = re.search(r'xpulse_dropped_total{reason="state_unreadable"} (\d+)', role.metrics())
+        assert found, f"{name} says nothing of what it could not read on {topic}"
+        assert int(found[1]) >= len(BAD)
 
 
 def assert_processed(line: Line, numbers: list[int], *, all_of: set[tuple[str, int]] | None = None) -> None:
