@@ -114,7 +114,8 @@ def _verdict(
     console: Console, rows: list[tuple[str, int, float]], summary: dict[str, Any], evidence: Evidence, receiver: Receiver, leaks: int
 ) -> int:
     samples = summary["samples"]
-    looked_at, wrong, why = evidence.wrong_owners()
+    looked_at, excused, wrong, why = evidence.owners()
+    silent, falsely = evidence.silences()
     holds = evidence.holds({rule.name: rule.hold_ns / 1e9 for rule in load_rules(None)})
     early = [h for h in holds if h[1] < -0.001]
     late = [h for h in holds if h[1] > MOST_HOLD_ERROR_SECONDS]
@@ -125,9 +126,10 @@ def _verdict(
         ("batches without attribution", samples["published"] - samples["joined"], 0),
         ("epochs with an unacknowledged tail (agent killed)", len(samples["unacknowledged_tails"]), None),
         ("usage rows / with a wrong or unknown owner", f"{looked_at} / {wrong}", f"{looked_at} / 0"),
+        ("  of them unknown since the agent was down for 15 s", excused, None),
         ("leaks that ended / memory_nearly_full fired", f"{leaks} / {evidence.fired('memory_nearly_full')}", f"{leaks} / {leaks}"),
         ("memory_exhaustion_predicted fired", evidence.fired("memory_exhaustion_predicted"), None),
-        ("node_silent fired", evidence.fired("node_silent"), 0),
+        ("node_silent fired / of a node that was not silent", f"{silent} / {falsely}", f"{silent} / 0"),
         ("alert records doubled", evidence.doubled(), 0),
         ("episodes fired and never resolved", len(evidence.unresolved()), 0),
         ("JSON mirror: distinct transitions not mirrored", max(0, len(evidence.transitions()) - evidence.json_records), 0),
