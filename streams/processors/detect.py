@@ -35,7 +35,8 @@ class DetectProcessor:
     """Holds the operators' states and hands each what it is for.
 
     Within one call labels (owner, context) are taken in first, then events and forecasts, then samples: what a finding is does not
-    depend on that order, only how much is known of it. `counters` says what was skipped and why, by the name of the metric.
+    depend on that order, only how much is known of it. Times by a node's wrong clock are brought to the broker's before.
+    `counters` says what was skipped and why, by the name of the metric.
     """
 
     role: Final = "detect"
@@ -150,9 +151,9 @@ class DetectProcessor:
             if record.topic in _BY_NODE:
                 self._check_partitioner(record)
             match message:
-                case v1.SampleBatch(cluster=cluster, node=node):
-                    self._clocks.sent(cluster, node, message.sent_at_ns, record.timestamp_ns)
-                    message.taken_at_ns = self._clocks.corrected(cluster, node, message.taken_at_ns)
+                case v1.SampleBatch():
+                    self._clocks.sent(message.cluster, message.node, message.sent_at_ns, record.timestamp_ns)
+                    message.taken_at_ns = self._clocks.corrected(message.cluster, message.node, message.taken_at_ns)
                     batches.append(Taken(message, record.value))
                     heard.append(silence.Heard(message.cluster, message.node, record.timestamp_ns, message.simulated))
                 case v1.AttributedBatch():

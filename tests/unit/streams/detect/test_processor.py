@@ -53,6 +53,18 @@ def test_memory_that_fills_up_makes_one_finding_with_limit_and_hold_time() -> No
     assert (found[0].hold_ns, found[0].clear_ns) == (3_000_000_000, 5_000_000_000)
 
 
+@pytest.mark.parametrize("ahead", [-120, -60, 0, 3600])
+def test_a_finding_has_the_brokers_time_however_wrong_the_nodes_clock_is(ahead: int) -> None:
+    given = processor()
+    found = []
+    for s in range(10):
+        made = batch(s + 1000 + ahead, v1.DeviceSample(uid="v:1", memory_used_bytes=(70 + s) * GIB, memory_total_bytes=80 * GIB))
+        made.sent_at_ns, made.sequence = made.taken_at_ns + 1_000_000, s
+        found += findings(given.process([record(SAMPLES, made, s + 1000)]))
+    assert [f.observed_at_ns for f in found] == [at(1007)]
+    assert given.counters["clocks_wrong"] == (1 if ahead else 0)
+
+
 def test_replayed_records_double_nothing() -> None:
     given = processor()
     records = [memory(s, 78) for s in range(3)]
