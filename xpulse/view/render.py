@@ -42,6 +42,11 @@ def _head(screen: Screen) -> Text:
     return head
 
 
+def _text(said: str) -> Text:
+    """Text that somebody else chose. Rich would read markup in a plain string and refuse a closing tag without its opening one."""
+    return Text(printable(said))
+
+
 def bar(ratio: float | None, width: int = 8) -> Text:
     """A share as a bar and a percentage."""
     if ratio is None:
@@ -63,9 +68,9 @@ def _devices(rows: Sequence[DeviceRow], room: int) -> RenderableType:
     for row in rows[:room]:
         memory = row.memory_used_bytes / row.memory_total_bytes if row.memory_used_bytes is not None and row.memory_total_bytes else None
         table.add_row(
-            printable(f"{row.cluster}/{row.node}" if several else row.node),
+            _text(f"{row.cluster}/{row.node}" if several else row.node),
             str(row.index),
-            printable(row.model),
+            _text(row.model),
             Text(printable(row.owner) or UNKNOWN, style="" if row.owner not in ("", "idle") else "dim"),
             bar(row.utilization_ratio),
             bar(memory),
@@ -89,9 +94,9 @@ def _alerts(rows: Sequence[AlertRow]) -> RenderableType:
         table.add_row(
             Text(row.severity, style=style),
             Text(printable(row.rule), style=style),
-            printable(row.where),
-            printable(row.owner) or UNKNOWN,
-            printable(row.summary),
+            _text(row.where),
+            _text(row.owner or UNKNOWN),
+            _text(row.summary),
             f"{row.age_seconds:.0f} s",
         )
     if not rows:
@@ -104,9 +109,7 @@ def _alerts(rows: Sequence[AlertRow]) -> RenderableType:
 def _forecasts(rows: Sequence[ForecastRow]) -> RenderableType:
     table = Table(expand=True, box=None, pad_edge=False, show_header=False)
     for row in rows[:4]:
-        table.add_row(
-            printable(row.where), printable(row.metric), f"limit in {row.eta}", f"{row.probability_ratio * 100:.0f} % sure", row.model
-        )
+        table.add_row(*map(_text, (row.where, row.metric, f"limit in {row.eta}", f"{row.probability_ratio * 100:.0f} % sure", row.model)))
     if not rows:
         table.add_row(Text("nothing is heading for a limit", style="dim"))
     return Panel(table, title="forecasts", title_align="left", border_style="yellow" if rows else "dim")
