@@ -72,5 +72,6 @@ def _together(one: _Fields, other: _Fields) -> _Fields:
         if isinstance(a, str) or isinstance(b, str):
             both[name] = ",".join(sorted({*str(a).split(","), *str(b).split(",")}))
         else:
-            both[name] = a + b
+            total = a + b
+            both[name] = min(total, INT63) if isinstance(total, int) else total
     return both

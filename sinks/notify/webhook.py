@@ -71,4 +71,4 @@ class Webhook:
 
 
 def _wait(asked: str | None) -> float:
-    return min(max(float(asked), 1.0), 300.0) if asked and asked.isdigit() else _RETRY_SECONDS
+    return min(max(float(asked), 1.0), 300.0) if asked and asked.isascii() and asked.isdigit() else _RETRY_SECONDS

@@ -16,7 +16,7 @@ from schemas.telemetry import v1
 from sinks.notify.channel import Channel, Later, Refused
 from sinks.notify.console import Console, line
 from sinks.notify.processor import NotifyProcessor
-from sinks.notify.webhook import Webhook
+from sinks.notify.webhook import Webhook, _wait
 from tests.fakes.influx_http import OK, FakeInflux, serving
 from tests.fakes.store_messages import record
 
@@ -173,6 +173,11 @@ def test_a_webhook_that_cannot_now_is_asked_later(status: int) -> None:
             hook.deliver(alert())
     assert later.value.retry_after_seconds == (5 if status == 0 else 9)
     assert len(fake.requests) == 1
+
+
+@pytest.mark.parametrize("asked", ["\xb2", "soon", "-1", ""])
+def test_a_wait_that_is_no_number_is_our_own(asked: str) -> None:
+    assert _wait(asked) == 5
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 410])

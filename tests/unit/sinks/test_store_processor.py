@@ -134,6 +134,15 @@ def test_in_one_batch_or_in_many_and_after_a_restart_the_points_are_the_same() -
     assert len(at_once.stored) == 10
 
 
+def test_two_pods_of_one_workload_that_say_more_than_a_store_holds_stop_nothing() -> None:
+    writer = MemoryWriter()
+    processor, _ = role(writer)
+    row = v1.Attributed(uid="u", memory_used_bytes=2**63 - 1, workload=v1.Workload(namespace="n", workload="w"))
+    usage = v1.AttributedBatch(cluster="c1", node="n1", source="s", taken_at_ns=T0, rows=[row, row])
+    assert processor.process([record(topics.USAGE, usage)]) == []
+    assert [fields["memory_used_bytes"] for fields in writer.stored.values()] == [2**63 - 1]
+
+
 def test_slow_fields_and_absences_are_stored_with_full_samples_only() -> None:
     writer = MemoryWriter()
     processor, _ = role(writer)
