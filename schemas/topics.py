@@ -79,7 +79,7 @@ TOPICS: Final[tuple[Topic, ...]] = (
     Topic(ALERT_STATE, "fingerprint", v1.AlertState, 1, None, False, ("alert",), ("alert", "detect"), "state of each open episode"),
     Topic(ALERTS, "fingerprint", v1.Alert, 1, 30 * DAY_MS, False, ("alert",), ("alert", "notify", "mirror", "sqlite", "influxdb"), "alert transitions"),
     Topic(ALERTS_JSON, "fingerprint", None, 1, 30 * DAY_MS, False, ("mirror",), (), "the same as JSON, for plain consumers"),
-    Topic(FORECASTS, "entity", v1.Forecast, None, 7 * DAY_MS, False, ("forecast",), ("detect", "sqlite", "influxdb"), "where a series goes, and withdrawals"),
+    Topic(FORECASTS, "entity", v1.Forecast, None, 7 * DAY_MS, False, ("forecast",), ("forecast", "detect", "sqlite", "influxdb"), "where a series goes, and withdrawals"),
     Topic(RECORDINGS, "cluster/node", None, None, 7 * DAY_MS, True, (), (), "reserved: high-rate recordings around an event"),
     Topic(DLQ, "original", None, None, 30 * DAY_MS, True, ("attribute", "detect", "alert", "sqlite", "influxdb", "notify", "mirror", "forecast"), (), "what could not be processed, with its reason"),
 )

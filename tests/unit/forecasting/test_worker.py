@@ -23,6 +23,11 @@ def memory(**series: Floats) -> dict[str, dict[str, Floats]]:
     return {f"sim:{name}": {"memory_used_bytes": values} for name, values in series.items()}
 
 
+def test_it_reads_what_the_table_of_topics_says_so_that_it_has_the_rights() -> None:
+    reads = {t.name for t in topics.TOPICS if "forecast" in t.readers}
+    assert reads == {*ForecastProcessor.inputs, topics.FORECASTS}  # its own: those that stood before it began
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_the_demo_s_leak_is_said_in_time_and_taken_back_once(seed: int) -> None:
     run = Run()
