@@ -15,11 +15,11 @@ from schemas.values import REASON_OF_NUMBER
 from sinks.flatten import INT63, flatten
 from sinks.identities import Device, Identities
 from sinks.measurements import MEASUREMENTS
-from sinks.points import Point, sane, tag
+from sinks.points import Point, Row, sane, tag
 from sinks.text import MAX_FIELD_CHARACTERS, clean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from schemas.store import Scalar
     from schemas.telemetry import v1
@@ -143,10 +143,10 @@ class DevicePoints:
         return found
 
 
-def _all_fields(samples: Samples, count: int) -> list[dict[str, Scalar]]:
-    fields: list[dict[str, Scalar]] = [{}] * count
+def _all_fields(samples: Samples, count: int) -> list[Mapping[str, Scalar]]:
+    fields: list[Mapping[str, Scalar]] = [{}] * count
     for names, who, rows in samples.thin.alike if samples.thin is not None else ():
-        made = [dict(zip(names, row, strict=False)) for row in rows]  # strict costs a third, and all rows are of one table
+        made: list[Mapping[str, Scalar]] = [Row(names, row) for row in rows]
         if len(made) == count:
             return made
         for i, one in zip(who, made, strict=True):

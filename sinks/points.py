@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator, Mapping
 from math import isfinite
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
@@ -24,12 +25,37 @@ SPREAD_NS: Final = 1_000_000
 """Events of one entity and kind at one instant would be one point: each is moved by less than this, by a hash; `at_ns` is exact."""
 
 
+class Row(Mapping[str, "Scalar"]):
+    """Numbers as a point's fields, their names shared with many other points: dictionaries would be the most expensive part of them all.
+
+    Whoever makes it has checked the numbers: finite, of the fields' types, none a bool, no integer above 63 bits.
+    """
+
+    __slots__ = ("names", "numbers")
+
+    def __init__(self, names: tuple[str, ...], numbers: tuple[float, ...]) -> None:
+        self.names = names
+        self.numbers = numbers
+
+    def __getitem__(self, name: str) -> float:
+        try:
+            return self.numbers[self.names.index(name)]
+        except ValueError:
+            raise KeyError(name) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
 class Point(NamedTuple):
     """`tags`: values of the measurement's tags in the table's order, "" where there is none. Fields have its types and are finite."""
 
     measurement: Measurement
     tags: tuple[str, ...]
-    fields: dict[str, Scalar]
+    fields: Mapping[str, Scalar]
     time_ns: int
 
 
@@ -125,10 +151,12 @@ def _allocation_change(change: v1.AllocationChange, offset: int) -> list[Point]:
     # without an id, what makes an interval: holder, device, start
     identity = held.id or "/".join((held.workload.namespace, held.workload.pod, held.workload.container))
     point = _happened(change, tags, held.started_at_ns, identity, offset)
-    point.fields["change"] = name_of(v1.AllocationChangeKind.DESCRIPTOR, change.kind)
-    point.fields["at_ns"] = held.started_at_ns
-    point.fields["id"] = clean(identity, MAX_TAG_CHARACTERS)
-    return [point]
+    what: dict[str, Scalar] = {
+        "change": name_of(v1.AllocationChangeKind.DESCRIPTOR, change.kind),
+        "at_ns": held.started_at_ns,
+        "id": clean(identity, MAX_TAG_CHARACTERS),
+    }
+    return [point._replace(fields={**point.fields, **what})]
 
 
 def _happened(message: Message, tags: tuple[str, ...], at_ns: int, identity: str, offset: int) -> Point:

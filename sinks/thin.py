@@ -19,7 +19,6 @@ from sinks.flatten import INT63
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from schemas.store import Scalar
     from schemas.wire import Field
 
 _NUMBER: Final = {name: field.number for name, field in v1.DeviceSample.DESCRIPTOR.fields_by_name.items()}
@@ -37,7 +36,7 @@ class Alike(NamedTuple):
 
     names: tuple[str, ...]
     who: list[int]
-    rows: Iterable[tuple[Scalar, ...]]
+    rows: Iterable[tuple[float, ...]]
 
 
 class Thin(NamedTuple):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from sinks.flatten import INT63
 from sinks.influxdb import escape
 from sinks.measurements import MEASUREMENTS
+from sinks.points import Row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +36,7 @@ class Encoder:
     def __init__(self) -> None:
         self.dropped: Counter[str] = Counter()
         self.repairs: escape.Repairs = Counter()
+        self._keys: dict[str, str] = {}
         self._prefixes: dict[tuple[str, tuple[str, ...]], str] = {}
         self._templates: dict[tuple[str, tuple[str, ...]], str | None] = {}
 
@@ -46,14 +48,16 @@ class Encoder:
         """The line of one point."""
         measurement, tags, fields, time_ns = point
         prefix = self._prefixes.get((measurement, tags)) or self._prefix(point)
-        shape = (measurement, tuple(fields))
+        if type(fields) is Row:
+            names, values, checked = fields.names, fields.numbers, True
+        else:
+            names, values, checked = tuple(fields), tuple(fields.values()), False  # type: ignore[arg-type]  # numbers, where there is a template
         try:
-            template = self._templates[shape]
+            template = self._templates[measurement, names]
         except KeyError:
-            template = self._templates[shape] = self._template(point)
-        values = tuple(fields.values())
+            template = self._templates[measurement, names] = self._template(point)
         # a template has only numbers; one sum finds a NaN or an infinity among them
-        plain = template is not None and isfinite(sum(values)) and max(values) <= INT63  # type: ignore[arg-type,operator]  # as above
+        plain = template is not None and (checked or (isfinite(sum(values)) and max(values) <= INT63))
         body = template % values if template is not None and plain else self._slow(point)
         return f"{prefix} {body} {time_ns}".encode() if body else b""
 
@@ -85,8 +89,14 @@ class Encoder:
         for name, value in point.fields.items():
             text = self._value(types.get(name), value)
             if text:
-                words.append(f"{escape.key(name, self.repairs)}={text}")
+                words.append(f"{self._key(name)}={text}")
         return ",".join(words)
+
+    def _key(self, name: str) -> str:
+        """A field's name, escaped once: there are as many as the table of measurements has."""
+        if (found := self._keys.get(name)) is None:
+            found = self._keys[name] = escape.key(name, self.repairs)
+        return found
 
     def _value(self, kind: FieldType | None, value: Scalar) -> str:
         if kind is None:

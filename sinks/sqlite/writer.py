@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from schemas.flow import Busy
 from sinks.measurements import MEASUREMENTS
-from sinks.points import RejectedPoint
+from sinks.points import RejectedPoint, Row
 from sinks.sqlite import trim
 from sinks.sqlite.schema import PAGE_BYTES, open_for_writing, quoted, series_table
 
@@ -82,22 +82,25 @@ class SqliteWriter:
         connection.execute("BEGIN IMMEDIATE")
         rows: list[_Row] = []
         known: dict[tuple[str, ...], int] = {}
-        last: tuple[str, tuple[str, ...]] = ("", ())
+        last_measurement: str = ""
+        last_names: tuple[str, ...] = ()
         try:
             for position, (measurement, tags, fields, time_ns) in enumerate(points):
                 if time_ns < too_old_ns:
                     outside += 1
                     continue
+                names, values = (fields.names, fields.numbers) if type(fields) is Row else (tuple(fields), tuple(fields.values()))
                 try:
                     # points mostly come in runs of one shape: comparing is cheaper than looking up
-                    if (shape := (measurement, tuple(fields))) != last:
+                    if names != last_names or measurement != last_measurement:
+                        shape = (measurement, names)
                         rows = groups.setdefault(self._upserts.get(shape) or self._upsert(shape), [])
-                        known, last = self._series.setdefault(measurement, {}), shape
+                        known, last_measurement, last_names = self._series.setdefault(measurement, {}), measurement, names
                     series = known.get(tags) or self._series_of(measurement, tags)
                 except ValueError as error:
                     rejected.append(RejectedPoint(position, str(error)))
                     continue
-                rows.append((series, time_ns, *fields.values()))
+                rows.append((series, time_ns, *values))
             for statement, rows in groups.items():
                 connection.executemany(statement, rows)
             connection.execute("COMMIT")
