@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import signal
 import threading
@@ -37,6 +38,17 @@ def stop_on_signals() -> threading.Event:
     signal.signal(signal.SIGTERM, handle)
     signal.signal(signal.SIGINT, handle)
     return stop
+
+
+def collect_garbage_seldom() -> None:
+    """Leave what was imported out of garbage collection, and have it look at the rest less often.
+
+    Python's default (every 700 new objects) takes a fifth of the time of a role that makes thousands of objects for each batch, all of
+    which go by reference counting (measured); the few cycles there are wait a little longer.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
 
 
 def boot_id() -> str:

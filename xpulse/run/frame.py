@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from xpulse import logs
 from xpulse.health import HealthServer, Report
 from xpulse.local.runfiles import write_port
-from xpulse.process import PARENT, die_with_parent, stop_on_signals
+from xpulse.process import PARENT, collect_garbage_seldom, die_with_parent, stop_on_signals
 from xpulse.roles import role as find
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def framed(settings: Settings, role: str, report: Callable[[], Report]) -> Itera
     server = HealthServer(settings.health.host, port, report, fall_back=supervised)
     if supervised:
         write_port(settings.state(), role, server.port)
+    collect_garbage_seldom()
     try:
         yield stop
     finally:
