@@ -10,7 +10,7 @@ import sys
 import time
 import urllib.request
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -41,7 +41,7 @@ PATIENCE_SECONDS: Final = 90.0
 """How long a wait may last: the machine is slow and shared. What is waited for usually comes in a few seconds."""
 
 _POLL_SECONDS: Final = 0.1
-_STOP_SECONDS: Final = 10.0
+STOP_SECONDS: Final = 10.0
 _T = TypeVar("_T")
 
 
@@ -136,10 +136,10 @@ class Role:
         """Ask it to end; its exit code. Its group is killed where it does not within ten seconds."""
         self.ask_to_end()
         try:
-            code = self.process.wait(_STOP_SECONDS)
+            code = self.process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
             self.kill()
-            code = self.process.wait(_STOP_SECONDS)
+            code = self.process.wait(STOP_SECONDS)
         return code
 
     def kill(self) -> None:
@@ -280,66 +280,3 @@ class Stack:
             lines = role.text().splitlines()[-25:]
             parts.append(f"--- {role.name} ({state})\n" + "\n".join(lines))
         return "\n".join(parts) + "\n"
-
-
-def processes_of(state: Path) -> dict[int, str]:
-    """Living processes that were given this state folder, and their commands: nothing of a stack may outlive it."""
-    mark = f"XPULSE_STATE_DIR={state}".encode()
-    found = {}
-    for folder in Path("/proc").iterdir():
-        if not folder.name.isdigit() or int(folder.name) == os.getpid():
-            continue
-        try:
-            if mark in (folder / "environ").read_bytes().split(b"\0"):
-                found[int(folder.name)] = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
-        except OSError:
-            continue
-    return found
-
-
-class Up:
-    """A running `xpulse up` in a working folder of its own, with everything it wrote."""
-
-    def __init__(self, folder: Path, *options: str, environment: Mapping[str, str] | None = None) -> None:
-        self.work, self.state = folder / "work", folder / "state"
-        self.log = folder / "up.log"
-        self.work.mkdir(parents=True)
-        with self.log.open("wb") as output:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "xpulse.cli.main", "up", *options],
-                cwd=self.work,
-                env=clean_environment(self.state, environment or {}),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
-
-    def __enter__(self) -> Up:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:
-            sys.stderr.write(self.logs())
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGINT)
-            try:
-                self.process.wait(_STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                os.killpg(self.process.pid, signal.SIGKILL)
-                self.process.wait(_STOP_SECONDS)
-
-    def until(self, found: Callable[[], _T | None], what: str, *, seconds: float = PATIENCE_SECONDS) -> _T:
-        """Wait for an answer, and fail at once where the stack has ended."""
-
-        def look() -> _T | None:
-            answer = found()
-            assert answer or self.process.poll() is None, f"xpulse up ended with {self.process.poll()} before: {what}\n{self.logs()}"
-            return answer
-
-        return wait_for(look, what, say=self.logs, seconds=seconds)
-
-    def logs(self) -> str:
-        """The end of its own output and of each role's log."""
-        files: Sequence[Path] = [self.log, *sorted((self.state / "logs").glob("*.log"))]
-        return "".join(f"--- {f.name}\n" + "\n".join(f.read_text(errors="replace").splitlines()[-15:]) + "\n" for f in files)

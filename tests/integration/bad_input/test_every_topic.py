@@ -7,7 +7,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -55,7 +54,6 @@ bad one."""
 SHAPES: Final = (
     pytest.param(("embedded", "direct"), id="embedded bus, direct"),
     pytest.param(("embedded", "faust"), id="embedded bus, faust"),
-    pytest.param(("kafka", "direct"), id="Kafka, direct", marks=pytest.mark.integration),
     pytest.param(("kafka", "faust"), id="Kafka, faust", marks=pytest.mark.integration),
 )
 
@@ -145,8 +143,6 @@ class Line:
 @pytest.fixture(scope="module", params=SHAPES)
 def line(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Line]:
     where, runner = request.param
-    if runner == "faust" and find_spec("xpulse.run.faust") is None:
-        pytest.skip("the Faust runner is not there yet")
     folder: Path = tmp_path_factory.mktemp("line")
     environment = {"XPULSE_STREAMS__RUNNER": runner, "XPULSE_STREAMS__ATTRIBUTE__WAIT_SECONDS": "1"}
     if where == "embedded":

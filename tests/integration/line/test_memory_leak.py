@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import signal
-import socket
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from schemas import topics
 from schemas.identity import fingerprint
+from tests.integration.line.conftest import LeakRun
 from tests.integration.servers.fixtures import give_up
-from tests.integration.servers.kcat import kcat_path
 from tests.integration.servers.toolchain import Missing
-from tests.integration.stack import Up, clean_environment, processes_of, wait_for
-from xpulse.local.runfiles import read_bus, read_ports
+from tests.integration.up import Up, processes_of
+from xpulse.local.runfiles import read_ports
 from xpulse.local.status import read
 from xpulse.roles import ROLES
 
-OPTIONS: Final = ("--no-view", "--simulate", "2x8", "--seed", "7", "--fault", "memory_leak@20s+60s", "--for", "150s")
 PREDICTED, FULL = "memory_exhaustion_predicted", "memory_nearly_full"
 MOST_BYTES: Final = 900 * 1000 * 1000
 FIRST_ROW_SECONDS: Final = 15.0
@@ -37,74 +29,28 @@ STOP_SECONDS: Final = 5.0
 STARTED: Final = tuple(role.name for role in ROLES if role.name != "influxdb")
 
 
-@pytest.fixture(scope="module")
-def kcat() -> Path:
-    """A plain consumer that knows nothing of us."""
-    try:
-        return kcat_path()
-    except Missing as missing:
-        give_up(missing)
-
-
-@contextlib.contextmanager
-def reading(kcat: Path, up: Up, output: Path) -> Iterator[None]:
-    """kcat on xpulse.alerts.json from the moment the bus has an address, one JSON line a message."""
-    brokers = up.until(lambda: read_bus(up.state), "the address of the embedded bus")
-    wait_for(lambda: _accepts(brokers), "the embedded bus accepts a connection")
-    listed = subprocess.run([str(kcat), "-b", brokers, "-L", "-J"], capture_output=True, timeout=30, check=True)
-    assert topics.ALERTS_JSON in {row["topic"] for row in json.loads(listed.stdout)["topics"]}
-    with output.open("wb") as lines:
-        command = [str(kcat), "-b", brokers, "-C", "-u", "-q", "-t", topics.ALERTS_JSON, "-o", "beginning"]
-        consumer = subprocess.Popen(command, stdout=lines, stderr=subprocess.DEVNULL)
-    try:
-        yield
-    finally:
-        consumer.kill()
-        consumer.wait()
-
-
-def _accepts(address: str) -> bool:
-    host, _, port = address.rpartition(":")
-    with contextlib.suppress(OSError), socket.create_connection((host, int(port)), 1):
-        return True
-    return False
-
-
 def lines_of(output: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in output.read_text().splitlines()]
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(420)
-@pytest.mark.parametrize("runner", ["faust", "direct"])
-def test_a_leak_is_foretold_then_true_then_over(runner: str, kcat: Path, tmp_path: Path) -> None:
-    json_lines = tmp_path / "alerts.jsonl"
-    busy = os.getloadavg()[0] > (os.cpu_count() or 1)
-    with Up(tmp_path, *OPTIONS, "--summary", "run.json", *(() if runner == "faust" else ("--runner", runner))) as up:
-        with reading(kcat, up, json_lines):
-            second = subprocess.run(
-                [sys.executable, "-m", "xpulse.cli.main", "up", "--no-view"],
-                cwd=tmp_path,
-                env=clean_environment(up.state, {}),
-                capture_output=True,
-                text=True,
-                timeout=60,
-                check=False,
-            )
-            assert second.returncode == 2
-            assert f"already running here (process {up.process.pid}" in second.stderr
-            # while it runs, the plain consumer has seen both alerts fire and end
-            up.until(lambda: len(lines_of(json_lines)) >= 4, "kcat has read four transitions", seconds=200)
-        code = up.process.wait(240)
-        assert code == 0, up.logs()
-        run = json.loads((up.work / "run.json").read_text())
-        try:
-            check_summary(run, BUSY_FIRST_ROW_SECONDS if busy else FIRST_ROW_SECONDS)
-            check_mirror(lines_of(json_lines))
-            check_nothing_is_left(up)
-        except AssertionError:
-            sys.stderr.write(f"{json.dumps(run, indent=1)}\n{up.logs()}")
-            raise
+@pytest.mark.timeout(400)
+def test_a_leak_is_foretold_then_true_then_over(leak_run: LeakRun) -> None:
+    """The run began with the first test of this folder (conftest.py) and goes on beside the others; this test comes last."""
+    up = leak_run.up
+    assert leak_run.second_code == 2
+    assert f"already running here (process {up.process.pid}" in leak_run.second_said
+    assert up.process.wait(240) == 0, up.logs()
+    run = json.loads((up.work / "run.json").read_text())
+    try:
+        check_summary(run, BUSY_FIRST_ROW_SECONDS if leak_run.busy else FIRST_ROW_SECONDS)
+        check_nothing_is_left(up)
+        if isinstance(leak_run.json_lines, Missing):
+            give_up(leak_run.json_lines)
+        check_mirror(lines_of(leak_run.json_lines))
+    except AssertionError as error:
+        error.add_note(f"{json.dumps(run, indent=1)}\n{up.logs()}")
+        raise
 
 
 def check_summary(run: dict[str, Any], first_row_seconds: float) -> None:

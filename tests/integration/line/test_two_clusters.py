@@ -21,7 +21,8 @@ from schemas.telemetry import v1
 from sinks.open import open_store
 from sinks.settings import Influx, Sinks
 from tests.fakes import nvml
-from tests.integration.stack import Stack, Up, bus_environment, embedded_bus, kafka_bus
+from tests.integration.stack import Stack, bus_environment, embedded_bus, kafka_bus
+from tests.integration.up import Up
 
 if TYPE_CHECKING:
     from tests.integration.servers.influxdb import InfluxServer
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 CLUSTERS: Final = ("local-a", "local-b")
 NODES, DEVICES, SEED = 2, 4, 7
-FAULTS: Final = ("device_lost@30s+10s:card=local-a/sim-node-1/0", "ecc_burst@32s+10s:card=local-a/sim-node-2/1")
+FAULTS: Final = ("device_lost@25s+8s:card=local-a/sim-node-1/0", "ecc_burst@27s+8s:card=local-a/sim-node-2/1")
 """Late enough that the slowest machine has the whole line running before."""
 
 LOST, BROKEN = ("device_lost", 0), ("ecc_uncorrected", 5)
@@ -207,9 +208,9 @@ class Twins:
         return [a.status for a in self.alerts() if (a.rule, a.cluster) == (rule, cluster)]
 
 
-@pytest.fixture(params=["direct", "faust"])
-def twins(request: pytest.FixtureRequest, tmp_path: Path, fake_nvml_library: Path) -> Iterator[Twins]:
-    environment = {"XPULSE_STREAMS__RUNNER": request.param, "XPULSE_STREAMS__ATTRIBUTE__WAIT_SECONDS": "1"}
+@pytest.fixture
+def twins(tmp_path: Path, fake_nvml_library: Path) -> Iterator[Twins]:
+    environment = {"XPULSE_STREAMS__ATTRIBUTE__WAIT_SECONDS": "1"}
     with embedded_bus() as bus, Stack(bus, tmp_path, environment) as stack:
         yield Twins(stack, fake_nvml_library, tmp_path)
 
