@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Final
 
 from schemas.flow import Busy, DeadLetter, Emitted, Out, Partition, Processor, Record, Tick, tick_time
+from schemas.identity import partition_of
 from schemas.status import CountsDrops, LostRange, RunnerStatus
 from schemas.topics import topic
 from streams.apps.places import Place, PlaceReader, find_places
@@ -25,6 +26,8 @@ CheckRejects = Callable[[str, int, int, str], None]
 """Called with role, records, rejected ones and the last reason; raises where the role should stop instead of rejecting on."""
 
 _LEAST_RETRY_SECONDS: Final = 0.05
+_MOST_KEYS: Final = 100_000
+_NODE_KEYS: Final = frozenset({"cluster/node", "cluster/node[/uid]"})
 
 
 class Driver:
@@ -58,6 +61,8 @@ class Driver:
         self._lock = asyncio.Lock()
         self._last_tick_ns = 0
         self._in_hand = False
+        self._partitions: dict[str, int] = {}
+        self._keys: set[tuple[str, int, bytes]] = set()
 
     def has_work(self) -> bool:
         """Whether a record waits or is in hand. Callable from any thread."""
@@ -131,6 +136,7 @@ class Driver:
     def _restore(self, committed: Mapping[Partition, int | None]) -> tuple[dict[Partition, Place], list[LostRange]]:
         rewind_ns = round(self._processor.rewind_seconds * 1e9)
         with self._open_reader() as reader:
+            self._partitions = {name: reader.partitions(name) for name in {p.topic for p in committed} if topic(name).key in _NODE_KEYS}
             places, lost = find_places(reader, committed, rewind_ns=rewind_ns, now_ns=self._clock())
             self._processor.restore(reader, frozenset(committed))
         return places, lost
@@ -138,6 +144,8 @@ class Driver:
     async def _work(self, record: Record, place: Place) -> None:
         if record.offset > place.next and not topic(record.topic).compacted:
             self._note_lost(LostRange(record.topic, record.partition, place.next, record.offset - 1))
+        if record.key is not None and (record.topic, record.partition, record.key) not in self._keys:
+            self._check_partitioner(record, record.key)
         rebuilt = record.offset < place.rebuild_until
         emitted = await self._process(record)
         if rebuilt:
@@ -200,6 +208,18 @@ class Driver:
     def _note_lost(self, lost: LostRange) -> None:
         self._status.lost_ranges.append(lost)
         log.error("records lost: the broker no longer has them", extra=lost._asdict())
+
+    def _check_partitioner(self, record: Record, key: bytes) -> None:
+        """A producer that partitions unlike ours makes joins and per-node state wrong without a word."""
+        if len(self._keys) >= _MOST_KEYS:
+            self._keys.clear()
+        self._keys.add((record.topic, record.partition, key))
+        count = self._partitions.get(record.topic)
+        if count and partition_of(key, count) != record.partition:
+            if self._status.foreign_keys_total == 0:
+                where = {"topic": record.topic, "partition": record.partition, "key": repr(key)}
+                log.warning("a producer does not partition by murmur2; set partitioner=murmur2_random there", extra=where)
+            self._status.foreign_keys_total += 1
 
     def _fail(self, error: BaseException) -> None:
         if self.failure is None:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from streams.rules import Rule
     from streams.settings import Detect
 
-_BY_NODE: Final = frozenset((topics.SAMPLES, topics.USAGE, topics.DEVICE_EVENTS, topics.INFERENCE))
 _MAINTENANCE: Final = {
     v1.DeviceEventKind.DEVICE_EVENT_KIND_MAINTENANCE: True,
     v1.DeviceEventKind.DEVICE_EVENT_KIND_MAINTENANCE_ENDED: False,
@@ -56,8 +55,6 @@ class DetectProcessor:
         self._events = events.start(rules, times)
         self._forecasts = forecasts.start(rules, times)
         self._counts: Counter[str] = Counter()
-        self._partitions: int | None = None
-        self._home: dict[bytes, int] = {}
         labels, fleet = self._labels, self._samples.fleet
         self._samples.about = labels.about_device
         self._samples.owner = lambda d: labels.owner(d.node.cluster, d.node.name, d.uid)
@@ -85,7 +82,7 @@ class DetectProcessor:
 
     @property
     def counters(self) -> Counter[str]:
-        """`foreign_partitioner_total`, `samples_duplicate_total`, `samples_old_epoch_total`, `counter_went_back_total`, ..."""
+        """`samples_duplicate_total`, `samples_old_epoch_total`, `counter_went_back_total`, ..."""
         found = Counter(self._counts)
         found.update({f"samples_{name}_total": n for name, n in self._samples.counts.items() if name != "counter_went_back"})
         found["clocks_wrong"] = self._clocks.wrong()
@@ -110,7 +107,7 @@ class DetectProcessor:
     def restore(self, reader: Reader, owned: frozenset[Partition]) -> None:
         """Forget nodes of partitions that are no longer owned; learn those of the owned ones from the inventory (all its partitions: a
         device's key hashes elsewhere than its node's), and which findings stand from alert-state."""
-        self._partitions = partitions = reader.partitions(topics.SAMPLES)
+        partitions = reader.partitions(topics.SAMPLES)
         mine = {p.partition for p in owned if p.topic == topics.SAMPLES}
 
         def is_mine(cluster: str, node: str) -> bool:
@@ -148,8 +145,6 @@ class DetectProcessor:
             except Rejected as rejected:
                 letters.append(DeadLetter(record, rejected.reason))
                 continue
-            if record.topic in _BY_NODE:
-                self._check_partitioner(record)
             match message:
                 case v1.SampleBatch():
                     self._clocks.sent(message.cluster, message.node, message.sent_at_ns, record.timestamp_ns)
@@ -185,17 +180,6 @@ class DetectProcessor:
         found += events.step(self._events, [tick])[1]
         found += forecasts.step(self._forecasts, [tick])[1]
         return list(_outs(found))
-
-    def _check_partitioner(self, record: Record) -> None:
-        """Count records whose producer partitions unlike ours: joins and per-node state would be wrong without a word."""
-        if self._partitions is None:
-            return
-        key = record.key or b""
-        home = self._home.get(key)
-        if home is None:
-            home = self._home[key] = partition_of(key, self._partitions)
-        if home != record.partition:
-            self._counts["foreign_partitioner_total"] += 1
 
     def _seen(self) -> list[events.Seen]:
         """For each finding that a sample would end: when its device, or its source, was last read."""

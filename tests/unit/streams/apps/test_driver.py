@@ -10,6 +10,7 @@ import pytest
 
 from schemas import topics
 from schemas.flow import Busy, DeadLetter, Emitted, Out, Partition, Reader, Record, Tick
+from schemas.identity import partition_of
 from schemas.status import LostRange, RunnerStatus
 from streams.apps.driver import Driver
 from tests.fakes.log_reader import LogReader
@@ -66,6 +67,7 @@ class Bench:
     def __init__(self, processor: Processor, check_rejects: Callable[[str, int, int, str], None] = lambda *_: None) -> None:
         self.published: list[bytes | None] = []
         self.dead: list[str] = []
+        self.partitions = 1
         self.progress = 0
         self.status = RunnerStatus("echo")
         self.driver = Driver(
@@ -84,7 +86,7 @@ class Bench:
 
     @contextmanager
     def _open(self) -> Iterator[Log]:
-        yield Log({HERE: [record(n) for n in range(10)]})
+        yield Log({HERE: [record(n) for n in range(10)], Partition(HERE.topic, self.partitions - 1): [record(n) for n in range(10)]})
 
     def _beat(self) -> None:
         self.progress += 1
@@ -157,6 +159,21 @@ def test_a_silent_rebuild_publishes_neither_records_nor_ticks() -> None:
         assert bench.status.ready
 
     asyncio.run(scenario())
+
+
+def test_keys_where_no_producer_of_ours_would_put_them_are_counted_once_each() -> None:
+    bench = Bench(Processor())
+    bench.partitions = 4
+    keys = [b"c/n%d" % n for n in range(8)]
+    foreign = [key for key in keys if partition_of(key, 4) != HERE.partition]
+
+    async def life() -> None:
+        await bench.driver.assign({HERE: 0}, 1)
+        for n in range(10):
+            await bench.driver.take(record(n)._replace(key=keys[n % 8]), 1)
+
+    asyncio.run(life())
+    assert 0 < bench.status.foreign_keys_total == len(foreign) < 8
 
 
 def test_a_gap_in_the_offsets_is_a_loss() -> None:

@@ -163,13 +163,6 @@ def test_what_cannot_be_read_is_a_dead_letter_and_the_rest_goes_on(topic: str, c
     assert len(rest) == 1
 
 
-def test_a_foreign_partitioner_is_counted() -> None:
-    given = processor()
-    home = partition_of(b"c1/n1", 4)
-    given.process([memory(0, 1), memory(1, 1)._replace(partition=(home + 1) % 4)])
-    assert given.counters["foreign_partitioner_total"] == 1
-
-
 def known(*, simulated: bool = False) -> list[Record]:
     node = v1.InventoryRecord(observed_at_ns=at(-900), node=v1.NodeInfo(cluster="c1", node="n1", simulated=simulated))
     info = v1.DeviceInfo(uid="v:1", cluster="c1", node="n1", model="H200", index=5, simulated=simulated)
