@@ -10,7 +10,7 @@ from schemas.codec import decode, encode
 from schemas.flow import DeadLetter, Emitted, Partition, Reader, Record, Rejected, Tick
 from schemas.identity import node_key
 from schemas.telemetry import v1
-from streams.operators.attribute import Arrived, Join, empty, step
+from streams.operators.attribute import Arrived, Join, empty, forget_future, step
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +34,7 @@ class AttributeProcessor:
         self.rewind_seconds = rewind_seconds
         self._limits = limits
         self._state = empty(limits)
+        self._restored_to: dict[int, int] = {}
 
     @classmethod
     def of(cls, settings: Attribute, *, rebuild_seconds: float) -> AttributeProcessor:
@@ -58,15 +59,18 @@ class AttributeProcessor:
         """
         fresh = empty(self._limits)
         fresh.unknown = self._state.unknown
+        self._restored_to = {}
         for topic, partition in sorted(owned):
             if topic != topics.ALLOCATIONS:
                 continue
             for record in reader.read(topic, partition):
+                self._restored_to[partition] = record.offset
                 try:
                     message = decode(record)
                 except Rejected:
                     continue
                 if isinstance(message, v1.AllocationSnapshot):
+                    forget_future(fresh, message)
                     step(fresh, [message])
         self._state = fresh
 
@@ -81,6 +85,8 @@ class AttributeProcessor:
             if isinstance(message, v1.SampleBatch):
                 _, joined = step(self._state, [Arrived(message, record.timestamp_ns)])
             elif isinstance(message, v1.AllocationSnapshot):
+                if record.offset > self._restored_to.get(record.partition, -1):
+                    forget_future(self._state, message)
                 _, joined = step(self._state, [message])
             else:  # a deleted node: what it held is over with its next snapshot, should it come back
                 continue

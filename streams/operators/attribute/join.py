@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _OWN_TIME: Final = 4
+_SET_BACK_NS: Final = 60 * 1_000_000_000
+"""A new snapshot that is older than the last one by more than this comes from a clock that was set, not from a late message."""
+
 _FREED: Final = 0.95
 """A full buffer is emptied down to this share at once, so that finding the oldest is paid once and not per batch."""
 
@@ -93,6 +96,17 @@ def step(state: State, items: Sequence[Item]) -> tuple[State, list[v1.Attributed
             if node.history.take(item) and node.waiting:
                 outs += _release(state, ref)
     return state, outs
+
+
+def forget_future(state: State, snapshot: v1.AllocationSnapshot) -> None:
+    """Forget what a node said while its clock was ahead; else nothing it says would count until that time has come.
+
+    `snapshot` must be newer on the topic than whatever was taken in: one that is read again is older for another reason.
+    """
+    node = state.nodes.get(NodeRef(snapshot.cluster, snapshot.node))
+    if node is not None and snapshot.taken_at_ns + _SET_BACK_NS < node.history.watermark_ns:
+        node.history = History()
+        node.meters.clear()
 
 
 def _arrive(state: State, item: Arrived) -> Iterator[v1.AttributedBatch]:

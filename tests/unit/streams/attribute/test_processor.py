@@ -40,6 +40,16 @@ def test_restore_reads_the_allocations_and_a_replay_gives_the_same_rows() -> Non
     assert pods(list(once)) == ["a", "b"]
 
 
+def test_a_clock_that_was_ahead_does_not_hide_who_holds_a_device_until_that_time_has_come() -> None:
+    ahead = [record(snapshot(86_400, allocation("old", 86_000)), 0), record(batch(86_400, energy=1), 0, arrived=1)]
+    right = [record(batch(9, energy=2), 1), record(snapshot(10, allocation("new", 5)), 1), record(batch(10, energy=5), 2)]
+    one = processor()
+    assert pods(list(one.process([*ahead, *right]))) == ["old", "", "new"]  # unknown until the next snapshot
+    again = processor()
+    again.restore(LogReader({(topics.ALLOCATIONS, 0): [ahead[0], right[1]]}), OWNED)
+    assert pods(list(again.process([ahead[0], right[2]]))) == ["new"]
+
+
 def test_restore_forgets_what_it_does_not_own() -> None:
     one = processor()
     one.process([record(snapshot(5, allocation("a", 0))), record(batch(9))])
