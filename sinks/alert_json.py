@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Any, Final
 
 from schemas.telemetry import v1
-from sinks.flatten import name_of
+from schemas.values import name_of
 
 _TIMES: Final = ("started_at_ns", "fired_at_ns", "resolved_at_ns", "at_ns", "acknowledged_at_ns")
 _TEXTS: Final = ("rule", "cluster", "node", "entity", "metric", "unit", "summary", "acknowledged_by", "runbook", "evidence_ref")

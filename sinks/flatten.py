@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from google.protobuf.descriptor import FieldDescriptor as F
 
+from schemas.values import name_of
 from sinks.text import MAX_FIELD_CHARACTERS, clean
 
 if TYPE_CHECKING:
     from collections.abc import Collection
-
-    from google.protobuf.descriptor import EnumDescriptor
 
     from schemas.store import Scalar
 
@@ -64,15 +63,6 @@ def columns(descriptor: Any, *, skip: Collection[str] = ()) -> tuple[Column, ...
 def flatten(found: tuple[Column, ...], message: object) -> dict[str, Scalar]:
     """The fields of one message that were said."""
     return {c.name: value for c in found if (value := c.read(message)) is not None}
-
-
-def name_of(enum: EnumDescriptor, number: int) -> str:
-    """Lower-case name of an enum's value without its prefix (as the names of this schema have it); unknown_N for one of a later release."""
-    value = enum.values_by_number.get(number)
-    if value is None:
-        return f"unknown_{number}"
-    prefix = enum.values_by_number[0].name.removesuffix("UNSPECIFIED")
-    return value.name.removeprefix(prefix).lower()
 
 
 def _columns(field: F, skip: Collection[str], at: Callable[[Any], Any], path: str) -> list[Column]:

@@ -16,7 +16,7 @@ from schemas.codec import decode
 from schemas.flow import Rejected
 from schemas.telemetry import v1
 from schemas.topics import INVENTORY
-from sinks.flatten import name_of
+from schemas.values import name_of
 from sinks.points import tag
 
 if TYPE_CHECKING:

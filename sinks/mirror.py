@@ -8,8 +8,8 @@ from schemas import topics
 from schemas.codec import MAJOR, MINOR, decode
 from schemas.flow import DeadLetter, Emitted, Out, Rejected
 from schemas.telemetry import v1
+from schemas.values import name_of
 from sinks.alert_json import alert_document, encode, rfc3339, transition_id
-from sinks.flatten import name_of
 from sinks.points import checked_time
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from schemas.flow import Rejected
 from schemas.identity import device_entity, node_entity
 from schemas.store import Measurement, Scalar
 from schemas.telemetry import v1
-from sinks.flatten import INT63, flatten, name_of
+from schemas.values import name_of
+from sinks.flatten import INT63, flatten
 from sinks.measurements import MEASUREMENTS
 from sinks.text import MAX_TAG_CHARACTERS, clean
 

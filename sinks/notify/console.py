@@ -6,7 +6,7 @@ from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING
 
 from schemas.telemetry import v1
-from sinks.flatten import name_of
+from schemas.values import name_of
 from sinks.text import clean
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from schemas import topics
 from schemas.codec import decode
 from schemas.flow import Record, Rejected
 from schemas.telemetry import v1
+from schemas.values import name_of
 
 FOLLOWED = (topics.SAMPLES, topics.USAGE, topics.FINDINGS, topics.ALERTS, topics.FORECASTS, topics.DLQ)
 
@@ -46,11 +47,11 @@ class Tally:
     attributed_batches: int = 0
     owners: Counter[str] = field(default_factory=Counter)
     findings: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    active: dict[tuple[str, str], bool] = field(default_factory=dict)
+    active: dict[tuple[str, str, str], bool] = field(default_factory=dict)
     transitions: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     transition_ids: Counter[tuple[str, str, int]] = field(default_factory=Counter)
     alerts: dict[str, v1.Alert] = field(default_factory=dict)
-    forecasts: dict[tuple[str, str], v1.Forecast] = field(default_factory=dict)
+    forecasts: dict[tuple[str, str, str], v1.Forecast] = field(default_factory=dict)
     forecast_breaches: Counter[tuple[str, str]] = field(default_factory=Counter)
     dead_letters: Counter[tuple[str, str]] = field(default_factory=Counter)
     malformed: Counter[str] = field(default_factory=Counter)
@@ -96,16 +97,16 @@ class Tally:
         if self.detailed:
             self.joined.add((Epoch(batch.cluster, batch.node, batch.source, batch.agent_epoch), batch.sequence))
         for row in batch.rows:
-            self.owners[v1.OwnerState.Name(row.owner_state).removeprefix("OWNER_STATE_").lower()] += 1
+            self.owners[name_of(v1.OwnerState.DESCRIPTOR, row.owner_state)] += 1
 
     def _finding(self, finding: v1.Finding) -> None:
-        key = (finding.rule, finding.entity)
+        key = (finding.rule, finding.cluster, finding.entity)
         if self.active.get(key, False) != finding.active:
             self.findings[(finding.rule, finding.entity, "active" if finding.active else "clear")] += 1
         self.active[key] = finding.active
 
     def _alert(self, alert: v1.Alert) -> None:
-        status = v1.AlertStatus.Name(alert.status).removeprefix("ALERT_STATUS_").lower()
+        status = name_of(v1.AlertStatus.DESCRIPTOR, alert.status)
         self.transition_ids[(alert.fingerprint, alert.episode, alert.status)] += 1
         if self.transition_ids[(alert.fingerprint, alert.episode, alert.status)] == 1:
             self.transitions[(alert.rule, alert.entity, status)] += 1
@@ -116,13 +117,13 @@ class Tally:
             self.alerts[alert.fingerprint] = alert
 
     def _forecast(self, forecast: v1.Forecast) -> None:
-        key = (forecast.entity, forecast.metric)
+        key = (forecast.cluster, forecast.entity, forecast.metric)
         if forecast.withdrawn:
             self.forecasts.pop(key, None)
             return
         self.forecasts[key] = forecast
         if forecast.breach_probability_ratio >= 0.5:
-            self.forecast_breaches[key] += 1
+            self.forecast_breaches[forecast.entity, forecast.metric] += 1
 
     def snapshot(self) -> Tally:
         """A copy that stands still."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from schemas.telemetry import v1
+from schemas.values import name_of
 
 if TYPE_CHECKING:
     from schemas.store import Latest, Store
@@ -124,7 +125,7 @@ def alert_rows(tally: Tally, now_ns: int, devices: Mapping[str, DeviceRow]) -> l
         owner = alert.owner
         rows.append(
             AlertRow(
-                severity=v1.Severity.Name(alert.severity).removeprefix("SEVERITY_").lower(),
+                severity=name_of(v1.Severity.DESCRIPTOR, alert.severity),
                 rule=alert.rule,
                 where=place(alert.entity, alert.node, devices),
                 owner="/".join(p for p in (owner.namespace, owner.workload or owner.pod) if p),

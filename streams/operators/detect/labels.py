@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from schemas.identity import device_entity, node_entity
 from schemas.telemetry import v1
+from schemas.values import name_of
 from streams.operators.detect.findings import About
 
 if TYPE_CHECKING:
@@ -91,5 +92,5 @@ def _said(owner: v1.Workload) -> str:
 
 
 def _told(event: v1.ContextEvent) -> str:
-    kind = v1.ContextEventKind.Name(event.kind).removeprefix("CONTEXT_EVENT_KIND_").lower()
+    kind = name_of(v1.ContextEventKind.DESCRIPTOR, event.kind)
     return f"{kind} of {event.entity} at {event.at_ns}: {event.text}"

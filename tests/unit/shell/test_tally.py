@@ -145,3 +145,18 @@ def test_malformed_is_counted_and_nothing_stops() -> None:
     tally.add([Record(topics.SAMPLES, 0, 0, b"k", b"\xff", (), 0), batch(1)])
     assert sum(tally.malformed.values()) == 1
     assert tally.published_total() == 1
+
+
+def test_what_a_later_release_says_is_counted_under_its_number() -> None:
+    tally = Tally()
+    usage = v1.AttributedBatch(cluster="c", node="n", source="s", taken_at_ns=1, rows=[v1.Attributed(uid="a", owner_state=99)])  # type: ignore[arg-type]  # not known here
+    tally.add([alert(98), record(encode(topics.USAGE, b"c/n", usage))])  # type: ignore[arg-type]  # as above
+    assert tally.owners == {"unknown_99": 1}
+    assert tally.transitions == {("memory", "device/a", "unknown_98"): 1}
+
+
+def test_equal_device_names_in_two_clusters_are_two_forecasts() -> None:
+    tally = Tally()
+    made = [v1.Forecast(cluster=c, node="n", entity="device/nvidia:n:0000:01:00.0", metric="m", made_at_ns=1) for c in "ab"]
+    tally.add([record(encode(topics.FORECASTS, b"k", one)) for one in made])
+    assert len(tally.forecasts) == 2

@@ -65,6 +65,13 @@ def test_a_finding_has_the_brokers_time_however_wrong_the_nodes_clock_is(ahead: 
     assert given.counters["clocks_wrong"] == (1 if ahead else 0)
 
 
+def test_a_kind_of_context_event_of_a_later_release_labels_like_any_other() -> None:
+    given = processor()
+    event = v1.ContextEvent(entity="device/v:1", cluster="c1", node="n1", kind=99, at_ns=at(0), text="new")  # type: ignore[arg-type]  # not known here
+    (found,) = findings(given.process([record(topics.CONTEXT_EVENTS, event, 0), memory(1, 78)]))
+    assert found.evidence["context"].startswith("unknown_99 of device/v:1")
+
+
 def test_replayed_records_double_nothing() -> None:
     given = processor()
     records = [memory(s, 78) for s in range(3)]
