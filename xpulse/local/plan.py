@@ -26,8 +26,9 @@ class Shape:
     nodes: int
     devices: int
 
-    def cluster_names(self) -> list[str]:
-        return ["local"] if self.clusters == 1 else [f"local-{chr(ord('a') + i)}" for i in range(self.clusters)]
+    def cluster_names(self, cluster: str = "local") -> list[str]:
+        """One cluster is the stack's own; several are named after it."""
+        return [cluster] if self.clusters == 1 else [f"{cluster}-{chr(ord('a') + i)}" for i in range(self.clusters)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ def environment(options: Options, where: Where) -> dict[str, str]:
                     "enabled": True,
                     "on_unavailable": "fail",
                     "settings": {
-                        "clusters": options.simulate.cluster_names(),
+                        "clusters": options.simulate.cluster_names(where.cluster),
                         "nodes": options.simulate.nodes,
                         "devices_per_node": options.simulate.devices,
                         "seed": options.seed,

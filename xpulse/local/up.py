@@ -88,7 +88,7 @@ class Run:
         self.notes: list[str] = []
         for note in notes:
             self._note(note)
-        check_faults(self._options, time.time_ns())
+        check_faults(self._options, settings.cluster or "local", time.time_ns())
         simulated = self._options.simulate is not None
         external = "brokers" in settings.bus.model_fields_set and not settings.bus.embedded
         self.started_at_ns = time.time_ns()
@@ -301,7 +301,7 @@ def demo(settings: Settings) -> dict[str, str]:
     return found
 
 
-def check_faults(options: Options, started_at_ns: int) -> None:
+def check_faults(options: Options, cluster: str, started_at_ns: int) -> None:
     """Raise UsageError where a fault names a card, node or rack that the simulated fleet does not have."""
     if not options.faults or options.simulate is None:
         return
@@ -310,14 +310,14 @@ def check_faults(options: Options, started_at_ns: int) -> None:
 
     shape = options.simulate
     simulated = Simulated(
-        clusters=tuple(shape.cluster_names()),
+        clusters=tuple(shape.cluster_names(cluster)),
         nodes=shape.nodes,
         devices_per_node=shape.devices,
         seed=options.seed,
         faults=options.faults,
     )
     try:
-        Fleet(simulated, clusters=shape.cluster_names(), started_at_ns=started_at_ns)
+        Fleet(simulated, clusters=shape.cluster_names(cluster), started_at_ns=started_at_ns)
     except ValueError as error:
         raise UsageError(f"--fault: {error}") from None
 

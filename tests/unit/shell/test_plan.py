@@ -15,6 +15,7 @@ def test_shapes() -> None:
     assert shape("2x8") == Shape(1, 2, 8)
     assert shape("2x3x4") == Shape(2, 3, 4)
     assert shape("2x3x4").cluster_names() == ["local-a", "local-b"]
+    assert shape("2x8").cluster_names("prod") == ["prod"]
     for bad in ("8", "2x", "0x8", "axb", "2x8x", "100x100x100"):
         with pytest.raises(UsageError, match="simulate"):
             shape(bad)
