@@ -24,12 +24,13 @@ _Tags = tuple[str, ...]
 _Fields = dict[str, "Scalar"]
 
 
-def crosses_usage_boundary(taken_at_ns: int, interval_ns: int) -> bool:
-    """Whether a tick is the first in its 10 s: decided from the message alone, so a replay decides the same.
+def stored(sequence: int, interval_ns: int) -> bool:
+    """Whether a batch's usage is stored: one in ten seconds by count, decided from the message alone, so a replay decides the same.
 
-    Without a known interval every tick is stored.
+    A count, because a read that comes a little late must not make ten seconds go without a point. Without a known interval: each.
     """
-    return interval_ns <= 0 or taken_at_ns // USAGE_EVERY_NS != (taken_at_ns - interval_ns) // USAGE_EVERY_NS
+    every = max(1, round(USAGE_EVERY_NS / interval_ns)) if interval_ns > 0 else 1
+    return sequence % every == 0
 
 
 class UsagePoints:
@@ -40,7 +41,7 @@ class UsagePoints:
 
     def points(self, batch: v1.AttributedBatch) -> list[Point]:
         """One point per device and workload. Raises Rejected for a time no store can hold."""
-        if not crosses_usage_boundary(batch.taken_at_ns, batch.interval_ns):
+        if not stored(batch.sequence, batch.interval_ns):
             return []
         time_ns = checked_time(batch.taken_at_ns)
         same: dict[_Tags, _Fields] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -48,19 +49,24 @@ def render(metrics: Sequence[SelfMetric]) -> str:
     return "\n".join(lines) + "\n"
 
 
+class _Server6(ThreadingHTTPServer):
+    address_family = socket.AF_INET6
+
+
 class HealthServer:
     """Serves reports on `host:port` from a thread of its own. `port` 0 takes any free one; `.port` says which."""
 
     def __init__(self, host: str, port: int, report: Callable[[], Report], *, fall_back: bool = False) -> None:
         handler = _handler(report)
+        kind = _Server6 if ":" in host else ThreadingHTTPServer
         try:
-            self._server = ThreadingHTTPServer((host, port), handler)
+            self._server = kind((host, port), handler)
         except OSError as error:
             if not fall_back:
                 raise UsageError(
                     f"health: {host}:{port} cannot be listened on ({error.strerror}); set health.port to another, or 0 for any free one"
                 ) from None
-            self._server = ThreadingHTTPServer((host, 0), handler)
+            self._server = kind((host, 0), handler)
         self._server.daemon_threads = True
         self.host = host
         self.port = int(self._server.server_address[1])

@@ -34,7 +34,10 @@ class TextFormatter(logging.Formatter):
         at = datetime.fromtimestamp(record.created, UTC).astimezone().strftime("%H:%M:%S.%f")[:-3]
         fields = "".join(f" {k}={printable(str(v))}" for k, v in _fields(record).items())
         line = f"{at} {record.levelname.lower():7} {self._role} {printable(record.getMessage())}{fields}"
-        return line + ("\n" + self.formatException(record.exc_info) if record.exc_info else "")
+        if not record.exc_info:
+            return line
+        trace = self.formatException(record.exc_info).splitlines()
+        return "\n".join([line, *map(printable, trace)])
 
 
 class JsonFormatter(logging.Formatter):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import socket
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,6 +23,8 @@ from xpulse.bus.settings import Bus
 from xpulse.errors import UsageError
 
 PREFIX: Final = "XPULSE_"
+_NAME: Final = r"[A-Za-z0-9][A-Za-z0-9_.-]*"
+
 RESERVED: Final = frozenset({"XPULSE_CONFIG", "XPULSE_REQUIRE"})
 """Names that are not settings: the file to read, and what the tests must not skip."""
 
@@ -54,6 +57,7 @@ class Settings(BaseSettings):
         extra="forbid",
         env_prefix=PREFIX,
         env_nested_delimiter="__",
+        env_ignore_empty=True,
         use_attribute_docstrings=True,
     )
 
@@ -88,12 +92,19 @@ class Settings(BaseSettings):
         """The state folder, absolute; made (mode 0700) where it does not exist."""
         home = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
         folder = (self.state_dir or Path(home) / "xpulse").absolute()
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise UsageError(f"state folder {folder} cannot be made: {error.strerror}; set state_dir (XPULSE_STATE_DIR)") from None
         return folder
 
     def node_name(self) -> str:
-        """The node's name: setting, else NODE_NAME, else the host's."""
-        return self.node or os.environ.get("NODE_NAME") or socket.gethostname()
+        """The node's name: setting, else NODE_NAME, else the host's. Raises UsageError for one that could not stand in a key."""
+        name = self.node or os.environ.get("NODE_NAME") or socket.gethostname()
+        if not re.fullmatch(_NAME, name):
+            source = "NODE_NAME" if os.environ.get("NODE_NAME") else "the host's name"
+            raise UsageError(f"{source} is {name!r}: letters, digits, '_', '.' and '-' only; set node in xpulse.yaml or XPULSE_NODE")
+        return name
 
     def require_cluster(self) -> str:
         """The cluster's name. Raises UsageError where it is not set (the local stack sets it)."""
@@ -106,7 +117,9 @@ def find_file(given: Path | None) -> Path | None:
     """The settings file: --config, else XPULSE_CONFIG, else the first of SEARCH that exists; None where there is none."""
     named = given or (Path(p) if (p := os.environ.get("XPULSE_CONFIG")) else None)
     if named is not None:
-        if not named.is_file():
+        if named.is_dir():
+            raise UsageError(f"settings file {named} is a folder; give the file, as in {named / 'xpulse.yaml'}")
+        if not named.exists():  # a pipe, as of <(...), is welcome
             raise UsageError(f"settings file {named} does not exist; write one with: xpulse config show > {named}")
         return named
     return next((path for path in SEARCH if path.is_file()), None)
@@ -167,16 +180,36 @@ def _section(annotation: Any) -> type[BaseModel] | None:
 
 def _read_yaml(path: Path) -> dict[str, Any]:
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise UsageError(f"{path} is not YAML: {error}") from None
+        data = yaml.load(path.read_text(encoding="utf-8"), Loader=_Unique)  # _Unique is a SafeLoader
+    except yaml.MarkedYAMLError as error:  # without the text of the line, as YAML's own message has it: it may hold a secret
+        at = f" in line {error.problem_mark.line + 1}, column {error.problem_mark.column + 1}" if error.problem_mark else ""
+        raise UsageError(f"{path} is not YAML{at}: {error.problem}") from None
+    except yaml.YAMLError as error:  # a character that YAML does not have
+        raise UsageError(f"{path} is not YAML: {str(error).splitlines()[0]}") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8 text (byte {error.start}); write one with: xpulse config show > {path}") from None
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
     if data is None:
         return {}
     if not isinstance(data, dict):
         raise UsageError(f"{path}: the top must be a mapping of settings, this is a {type(data).__name__}")
+    if odd := [key for key in data if not isinstance(key, str)]:
+        raise UsageError(f"{path}: {odd[0]!r}: unknown key; keys here: {', '.join(Settings.model_fields)}")
     return data
+
+
+class _Unique(yaml.SafeLoader):
+    """Refuses a key given twice in one mapping: YAML's default is to forget the first."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys: set[str] = set()
+        for key_node, _ in node.value:
+            if isinstance(key_node, yaml.ScalarNode) and key_node.tag != "tag:yaml.org,2002:merge":
+                if key_node.value in keys:
+                    raise yaml.constructor.ConstructorError(None, None, f"key {key_node.value!r} is given twice", key_node.start_mark)
+                keys.add(key_node.value)
+        return super().construct_mapping(node, deep)
 
 
 def _without_empty(model: type[BaseModel], data: dict[str, Any]) -> dict[str, Any]:

@@ -41,8 +41,8 @@ def list_(ctx: click.Context, group: str | None, topic: str | None) -> None:
             size = "null" if letter.size_bytes is None else f"{letter.size_bytes} B"
             cut = ", cut" if letter.truncated else ""
             click.echo(
-                f"{letter.partition}/{letter.offset}  {at}  {letter.group}  "
-                f"{letter.topic} {letter.source_partition}/{letter.source_offset}  "
+                f"{letter.partition}/{letter.offset}  {at}  {printable(letter.group)}  "
+                f"{printable(letter.topic)} {letter.source_partition}/{letter.source_offset}  "
                 f"{size}{cut}  {printable(letter.reason)}"
             )
     click.echo(f"{count} dead letters", err=True)

@@ -11,7 +11,7 @@ from xpulse.cli.context import settings_of
 
 @click.command()
 @click.argument("role")
-@click.option("--port", type=int, help="Ask this port instead of the role's.")
+@click.option("--port", type=click.IntRange(1, 65535), help="Ask this port instead of the role's.")
 @click.pass_context
 def command(ctx: click.Context, role: str, port: int | None) -> None:
     """Ask a role's health endpoint; exit 0 when it is ready, 1 when it is not or does not answer.
@@ -21,6 +21,7 @@ def command(ctx: click.Context, role: str, port: int | None) -> None:
     """
     from xpulse.local.runfiles import read_ports
     from xpulse.local.status import read
+    from xpulse.logs import printable
     from xpulse.roles import role as find
 
     settings = settings_of(ctx)
@@ -33,7 +34,7 @@ def command(ctx: click.Context, role: str, port: int | None) -> None:
         sys.exit(1)
     lag = "unknown" if status.lag is None else str(status.lag)
     click.echo(
-        f"{role}: {'ready' if status.ready else 'not ready: ' + status.why_not}; "
+        f"{role}: {'ready' if status.ready else 'not ready: ' + printable(status.why_not)}; "
         f"processed {status.processed_total}, published {status.published_total}, lag {lag}, dead letters {status.dead_letters_total}"
     )
     sys.exit(0 if status.ready else 1)

@@ -195,7 +195,7 @@ class Run:
         devices = self._devices(now_ns)
         if devices and self._first_row_seconds is None:
             self._first_row_seconds = now - self._began
-        by_uid = {row.uid: row for row in devices}
+        by_uid = {(row.cluster, row.uid): row for row in devices}
         statuses = poller.latest()
         stages = stage_rows(supervisor.everything(), statuses, self._before, now)
         for name, status in statuses.items():

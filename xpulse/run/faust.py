@@ -16,7 +16,7 @@ from xpulse.bus.rejects import RejectWindow
 from xpulse.bus.settings import secret
 from xpulse.bus.watchdog import Watchdog, reachable
 from xpulse.run.frame import framed
-from xpulse.run.report import of_runner
+from xpulse.run.report import noted_by, of_runner
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,7 +53,7 @@ def run(settings: Settings, processor: Processor) -> int:
     """Until a signal; 0. Raises ProblemFound where the role cannot go on."""
     bus, role = settings.bus, processor.role
     status = RunnerStatus(role)
-    with framed(settings, role, lambda: of_runner(status)) as stop:
+    with framed(settings, role, lambda: of_runner(status, noted_by(processor))) as stop:
         publisher = AsyncPublisher(bus, bus.group(role), on_retry=lambda reason: runner.driver.note_retry(reason))
         runner = FaustRunner(
             processor,

@@ -21,6 +21,7 @@ SELF_METRICS: Final[dict[str, tuple[Kind, str]]] = {
     "xpulse_records_published_total": ("counter", "Records published and acknowledged."),
     "xpulse_records_rebuilt_total": ("counter", "Records read again after a start to rebuild state."),
     "xpulse_dead_letters_total": ("counter", "Records sent to xpulse.dlq."),
+    "xpulse_noted_total": ("counter", "Things out of the ordinary that a role noted, by what."),
     "xpulse_dropped_total": ("counter", "Items dropped, by reason."),
     "xpulse_retries_total": ("counter", "Times that the bus or the store had to be waited for."),
     "xpulse_foreign_keys": ("gauge", "Keys found in a partition where no producer of ours would have put them."),
@@ -44,20 +45,22 @@ def metric(name: str, samples: Sequence[tuple[Mapping[str, str], float]]) -> Sel
     return SelfMetric(name, kind, meaning, samples)
 
 
-def of_runner(status: RunnerStatus) -> Report:
-    """A stream processor, a sink or the forecaster."""
+def of_runner(status: RunnerStatus, noted: Mapping[str, int] | None = None) -> Report:
+    """A stream processor, a sink or the forecaster. `noted` are the processor's own counts. Not ready while something is in its way."""
     none: dict[str, str] = {}
+    ready = status.ready and not status.trouble
     lost: dict[tuple[str, int], int] = {}
     for row in list(status.lost_ranges):
         key = (row.topic, row.partition)
         lost[key] = lost.get(key, 0) + row.last - row.first + 1
     metrics = [
-        metric("xpulse_ready", [(none, float(status.ready))]),
+        metric("xpulse_ready", [(none, float(ready))]),
         metric("xpulse_records_processed_total", [(none, status.processed_total)]),
         metric("xpulse_records_published_total", [(none, status.published_total)]),
         metric("xpulse_records_rebuilt_total", [(none, status.rebuilt_total)]),
         metric("xpulse_dead_letters_total", [(none, status.dead_letters_total)]),
         metric("xpulse_dropped_total", [({"reason": r}, n) for r, n in sorted(dict(status.dropped_total).items())]),
+        metric("xpulse_noted_total", [({"what": what}, n) for what, n in sorted((noted or {}).items())]),
         metric("xpulse_retries_total", [(none, status.retries_total)]),
         metric("xpulse_foreign_keys", [(none, status.foreign_keys_total)]),
         metric(
@@ -73,7 +76,7 @@ def of_runner(status: RunnerStatus) -> Report:
     ]
     why_not = status.trouble or ("" if status.ready else "waiting for partitions or restoring state")
     return Report(
-        ready=status.ready,
+        ready=ready,
         why_not=why_not,
         metrics=metrics,
         detail={
@@ -126,3 +129,11 @@ def of_agent(stats: AgentStats | None, totals: AgentTotals) -> Report:
             "lag": totals.unacknowledged,
         },
     )
+
+
+def noted_by(processor: object) -> dict[str, int]:
+    """A processor's own counts, whichever name its part gives them."""
+    found: dict[str, int] = {}
+    for name in ("counters", "events"):
+        found |= dict(getattr(processor, name, {}))
+    return found

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from streams.processors.build import build
+from streams.rules import RulesError
+from xpulse.errors import UsageError
 
 if TYPE_CHECKING:
     from xpulse.settings import Settings
@@ -12,7 +14,10 @@ if TYPE_CHECKING:
 
 def run(settings: Settings, name: str, runner: str) -> int:
     """Until a signal; the exit code."""
-    processor = build(name, settings.streams)
+    try:
+        processor = build(name, settings.streams)
+    except RulesError as error:
+        raise UsageError(str(error)) from None
     if runner == "direct":
         from xpulse.run.direct import run as run_direct
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -25,7 +26,7 @@ class DeviceRow:
 
     cluster: str
     node: str
-    index: int
+    index: int | None
     uid: str
     model: str
     owner: str
@@ -35,6 +36,10 @@ class DeviceRow:
     temperature_celsius: float | None
     power_watts: float | None
     age_seconds: float
+
+
+Devices = Mapping[tuple[str, str], DeviceRow]
+"""By (cluster, uid): two clusters may have equal node names, and with them equal uids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,9 @@ class ForecastRow:
     where: str
     metric: str
     eta: str
+    """As shown."""
+    eta_seconds: float
+    """Infinite where it is not known."""
     probability_ratio: float
     model: str
 
@@ -84,15 +92,17 @@ class Screen:
 
 def device_rows(store: Store, now_ns: int) -> list[DeviceRow]:
     """The devices the store heard of lately, in the order people count them."""
-    owners: dict[str, str] = {}
+    owners: dict[tuple[str, str], str] = {}
     for row in sorted(store.latest("usage", since_ns=now_ns - LOOK_BACK_NS), key=lambda r: r.at_ns):
         tags = dict(row.tags)
-        owners[tags.get("uid", "")] = "/".join(p for p in (tags.get("namespace", ""), tags.get("workload", "")) if p) or "idle"
+        owners[(tags.get("cluster", ""), tags.get("uid", ""))] = (
+            "/".join(p for p in (tags.get("namespace", ""), tags.get("workload", "")) if p) or "idle"
+        )
     rows = [_device(row, owners, now_ns) for row in store.latest("device", since_ns=now_ns - LOOK_BACK_NS)]
-    return sorted(rows, key=lambda r: (r.cluster, r.node, r.index, r.uid))
+    return sorted(rows, key=lambda r: (r.cluster, r.node, -1 if r.index is None else r.index, r.uid))
 
 
-def _device(row: Latest, owners: Mapping[str, str], now_ns: int) -> DeviceRow:
+def _device(row: Latest, owners: Mapping[tuple[str, str], str], now_ns: int) -> DeviceRow:
     tags = dict(row.tags)
 
     def number(name: str) -> float | None:
@@ -105,10 +115,10 @@ def _device(row: Latest, owners: Mapping[str, str], now_ns: int) -> DeviceRow:
     return DeviceRow(
         cluster=tags.get("cluster", ""),
         node=tags.get("node", ""),
-        index=int(row.values["index"][0]) if "index" in row.values else 0,
+        index=int(row.values["index"][0]) if "index" in row.values else None,
         uid=tags.get("uid", ""),
         model=tags.get("model", ""),
-        owner=owners.get(tags.get("uid", ""), ""),
+        owner=owners.get((tags.get("cluster", ""), tags.get("uid", "")), ""),
         utilization_ratio=number("utilization_ratio"),
         memory_used_bytes=number("memory_used_bytes"),
         memory_total_bytes=number("memory_total_bytes"),
@@ -118,7 +128,7 @@ def _device(row: Latest, owners: Mapping[str, str], now_ns: int) -> DeviceRow:
     )
 
 
-def alert_rows(tally: Tally, now_ns: int, devices: Mapping[str, DeviceRow]) -> list[AlertRow]:
+def alert_rows(tally: Tally, now_ns: int, devices: Devices) -> list[AlertRow]:
     """Open alerts, the gravest and then the newest first."""
     rows = []
     for alert in sorted(tally.alerts.values(), key=lambda a: (-a.severity, -a.at_ns)):
@@ -127,7 +137,7 @@ def alert_rows(tally: Tally, now_ns: int, devices: Mapping[str, DeviceRow]) -> l
             AlertRow(
                 severity=name_of(v1.Severity.DESCRIPTOR, alert.severity),
                 rule=alert.rule,
-                where=place(alert.entity, alert.node, devices),
+                where=place(alert.cluster, alert.entity, alert.node, devices),
                 owner="/".join(p for p in (owner.namespace, owner.workload or owner.pod) if p),
                 summary=alert.summary,
                 age_seconds=max(0.0, (now_ns - alert.started_at_ns) / 1e9),
@@ -136,30 +146,32 @@ def alert_rows(tally: Tally, now_ns: int, devices: Mapping[str, DeviceRow]) -> l
     return rows
 
 
-def forecast_rows(tally: Tally, devices: Mapping[str, DeviceRow], now_ns: int) -> list[ForecastRow]:
+def forecast_rows(tally: Tally, devices: Devices, now_ns: int) -> list[ForecastRow]:
     """Standing forecasts that cross a limit, the nearest first."""
     rows = []
     for forecast in tally.forecasts.values():
         if not forecast.HasField("limit") or forecast.breach_probability_ratio < 0.5 or forecast.valid_until_ns < now_ns:
             continue
         passed = (now_ns - forecast.history_until_ns) / 1e9
-        eta = f"{max(0.0, forecast.eta_p50_seconds - passed):.0f} s" if forecast.HasField("eta_p50_seconds") else "unknown"
+        seconds = max(0.0, forecast.eta_p50_seconds - passed) if forecast.HasField("eta_p50_seconds") else math.inf
+        eta = f"{seconds:.0f} s" if seconds < math.inf else "unknown"
         rows.append(
             ForecastRow(
-                where=place(forecast.entity, forecast.node, devices),
+                where=place(forecast.cluster, forecast.entity, forecast.node, devices),
                 metric=forecast.metric,
                 eta=eta,
+                eta_seconds=seconds,
                 probability_ratio=forecast.breach_probability_ratio,
                 model=forecast.model,
             )
         )
-    return sorted(rows, key=lambda r: r.eta)
+    return sorted(rows, key=lambda r: r.eta_seconds)
 
 
-def place(entity: str, node: str, devices: Mapping[str, DeviceRow]) -> str:
+def place(cluster: str, entity: str, node: str, devices: Devices) -> str:
     """`node #3` where the device is known, else the entity as written."""
-    found = devices.get(entity.removeprefix("device/"))
-    return f"{found.node} #{found.index}" if found else (node if entity.startswith("node/") else entity)
+    found = devices.get((cluster, entity.removeprefix("device/")))
+    return f"{found.node} #{'?' if found.index is None else found.index}" if found else (node if entity.startswith("node/") else entity)
 
 
 def stage_rows(

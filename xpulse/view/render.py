@@ -69,7 +69,7 @@ def _devices(rows: Sequence[DeviceRow], room: int) -> RenderableType:
         memory = row.memory_used_bytes / row.memory_total_bytes if row.memory_used_bytes is not None and row.memory_total_bytes else None
         table.add_row(
             _text(f"{row.cluster}/{row.node}" if several else row.node),
-            str(row.index),
+            UNKNOWN if row.index is None else str(row.index),
             _text(row.model),
             Text(printable(row.owner) or UNKNOWN, style="" if row.owner not in ("", "idle") else "dim"),
             bar(row.utilization_ratio),

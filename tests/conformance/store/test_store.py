@@ -200,8 +200,10 @@ def test_usage_of_two_pods_of_one_workload_is_added(place: Filled) -> None:
     who = [v1.Workload(namespace="prod", workload="chat", pod=pod) for pod in ("p1", "p2")]
     rows = [v1.Attributed(uid="nvidia:a", workload=w, utilization_ratio=0.25, share_ratio=0.5) for w in who]
     usage, later = (
-        v1.AttributedBatch(cluster="c1", node="n1", source="s", sequence=4, taken_at_ns=at, interval_ns=SECOND_NS, rows=rows)
-        for at in (place.t0, place.t0 + SECOND_NS)
+        v1.AttributedBatch(
+            cluster="c1", node="n1", source="s", sequence=n, taken_at_ns=place.t0 + n * SECOND_NS, interval_ns=SECOND_NS, rows=rows
+        )
+        for n in (0, 1)
     )
     place.put(record(topics.USAGE, usage), record(topics.USAGE, later, 1))
 

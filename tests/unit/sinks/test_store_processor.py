@@ -12,7 +12,7 @@ from schemas.flow import Busy, DeadLetter, Record
 from schemas.telemetry import v1
 from sinks.points import Point, RejectedPoint
 from sinks.store import StoreProcessor
-from sinks.usage import crosses_usage_boundary
+from sinks.usage import stored
 from tests.fakes.log_reader import LogReader
 from tests.fakes.store_messages import SECOND_NS, batch, inventory, record, sample, samples
 
@@ -118,7 +118,7 @@ def test_in_one_batch_or_in_many_and_after_a_restart_the_points_are_the_same() -
     head = v1.AttributedBatch(cluster="c1", node="n1", source="s", interval_ns=SECOND_NS, rows=[v1.Attributed(uid="u")])
     usage = []
     for one in batches:
-        head.taken_at_ns = one.taken_at_ns
+        head.taken_at_ns, head.sequence = one.taken_at_ns, one.sequence
         usage.append(v1.AttributedBatch.FromString(head.SerializeToString()))
     records = samples(*batches) + [record(topics.USAGE, u, i) for i, u in enumerate(usage)]
     at_once, one_by_one, replayed = MemoryWriter(), MemoryWriter(), MemoryWriter()
@@ -157,11 +157,11 @@ def test_slow_fields_and_absences_are_stored_with_full_samples_only() -> None:
 
 
 @pytest.mark.parametrize(
-    ("taken_s", "interval_s", "stored"),
-    [(10, 1, True), (11, 1, False), (19, 1, False), (14, 5, True), (19, 5, False), (33, 30, True), (7, 0, True)],
+    ("sequence", "interval_s", "is_stored"),
+    [(10, 1, True), (11, 1, False), (19, 1, False), (0, 1, True), (4, 5, True), (5, 5, False), (33, 30, True), (7, 0, True)],
 )
-def test_usage_is_stored_on_the_first_tick_of_each_ten_seconds(taken_s: int, interval_s: int, stored: bool) -> None:
-    assert crosses_usage_boundary(T0 + taken_s * SECOND_NS, interval_s * SECOND_NS) is stored
+def test_usage_is_stored_one_batch_in_ten_seconds_by_count(sequence: int, interval_s: int, is_stored: bool) -> None:
+    assert stored(sequence, interval_s * SECOND_NS) is is_stored
 
 
 def test_malformed_records_are_dead_letters_and_the_others_are_stored() -> None:

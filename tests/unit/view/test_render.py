@@ -20,7 +20,7 @@ def test_markup_in_a_name_is_shown_as_it_is(name: str) -> None:
         seconds=1,
         devices=[DeviceRow("c", name, 0, "u", name, name, unknown, unknown, unknown, unknown, unknown, 1.0)],
         alerts=[AlertRow("critical", name, name, name, name, 1.0)],
-        forecasts=[ForecastRow(name, "m", "1 s", 0.5, name)],
+        forecasts=[ForecastRow(name, "m", "1 s", 1.0, 0.5, name)],
         stages=[],
         resolved_total=0,
         notes=[name],
