@@ -44,6 +44,9 @@ def test_file_then_environment(clean: Path, monkeypatch: pytest.MonkeyPatch) -> 
         ("- a\n", ["mapping", "list"]),
         ("a: [\n", ["is not YAML"]),
         ("cluster: 'a b'\n", ["cluster", "pattern"]),
+        ("cluster: a\ncluster: b\n", ["line 2", "'cluster' is given twice"]),
+        ("bus:\n  linger_ms: 1\n  linger_ms: 2\n", ["line 3", "'linger_ms' is given twice"]),
+        ("1: 2\n", ["1: unknown key"]),
     ],
 )
 def test_errors_name_file_key_and_remedy(clean: Path, text: str, says: list[str]) -> None:
@@ -61,6 +64,8 @@ def test_errors_name_file_key_and_remedy(clean: Path, text: str, says: list[str]
         "bus: {security_protocol: PLAINTEXT, password: [hunter2]}",
         "bus: {security_protocol: SASL_SSL, password: hunter2}",
         "sinks: {influxdb: [hunter2]}",
+        "bus:\n  password: hunter2: oh\n",
+        "bus:\n  password: 'hunter2\n",
         "sinks: {notify: {webhooks: [{url: 'http://u:hunter2@h/'}]}}",
         "sinks: {notify: {webhooks: [{url: 'http://h/', headers: {Authorization: [hunter2]}}]}}",
     ],
@@ -98,6 +103,29 @@ def test_a_missing_named_file_is_an_error(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("XPULSE_CONFIG", "nowhere.yaml")
     with pytest.raises(UsageError, match=r"nowhere\.yaml does not exist"):
         load()
+
+
+def test_a_file_that_is_no_text_or_a_folder_is_said_to_be(clean: Path) -> None:
+    (clean / "xpulse.yaml").write_bytes(b"\xff\xfe")
+    with pytest.raises(UsageError, match=r"xpulse\.yaml is not UTF-8"):
+        load()
+    with pytest.raises(UsageError, match="is a folder"):
+        load(clean)
+
+
+def test_an_empty_variable_sets_nothing(clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(clean / "home"))
+    monkeypatch.setenv("XPULSE_STATE_DIR", "")
+    monkeypatch.setenv("XPULSE_HEALTH__PORT", "")
+    assert load().health.port is None
+    assert load().state() == clean / "home" / "xpulse"
+
+
+def test_a_state_folder_that_cannot_be_made_is_wrong_use(clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (clean / "file").touch()
+    monkeypatch.setenv("XPULSE_STATE_DIR", str(clean / "file"))
+    with pytest.raises(UsageError, match=r"file cannot be made: .*XPULSE_STATE_DIR"):
+        load().state()
 
 
 def test_cluster_is_required_outside_the_local_stack() -> None:
