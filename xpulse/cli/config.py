@@ -16,11 +16,17 @@ def command() -> None:
 @click.pass_context
 def check(ctx: click.Context) -> None:
     """Read the settings file and the environment; exit 2 with the key and the remedy where something is wrong."""
+    from streams.rules import RulesError, load_rules
     from xpulse.bus.settings import librdkafka_config
+    from xpulse.errors import UsageError
     from xpulse.settings import find_file
 
     settings = settings_of(ctx)
     librdkafka_config(settings.bus)
+    try:
+        load_rules(settings.streams.detect.rules)
+    except RulesError as error:
+        raise UsageError(str(error)) from None
     if "brokers" in settings.bus.model_fields_set and not settings.bus.embedded:
         settings.require_cluster()
     found = find_file(ctx.find_root().obj)
