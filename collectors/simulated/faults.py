@@ -28,8 +28,8 @@ ScopeKind = Literal["chosen", "card", "node", "rack", "source"]
 EXAMPLES: Final = "memory_leak@20s+60s, thermal@30s+60s:card=3, cooling_loss@1m+2m:rack=r1"
 
 _SCOPES: Final = ("card", "node", "rack")
-_PERIOD: Final = re.compile(r"(?:\d+(?:\.\d+)?[smh])+")
-_PART: Final = re.compile(r"(\d+(?:\.\d+)?)([smh])")
+_PERIOD: Final = re.compile(r"(?:[0-9]{1,9}(?:\.[0-9]{1,9})?[smh])+")
+_PART: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)([smh])")
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600}
 
 

@@ -12,6 +12,7 @@ import click
 
 from xpulse import __version__
 from xpulse.errors import XPulseError
+from xpulse.logs import printable
 
 VERBS: Final = {
     "up": "run the whole pipeline on this machine, with a live view",
@@ -76,7 +77,7 @@ def main(arguments: list[str] | None = None) -> Any:
     try:
         return command(args=arguments, prog_name="xpulse")
     except XPulseError as error:
-        click.echo(f"xpulse: {error}", err=True)
+        click.echo("\n".join(map(printable, f"xpulse: {error}".split("\n"))), err=True)  # a message may repeat what somebody typed
         sys.exit(error.exit_code)
     except BrokenPipeError:  # `xpulse topics tail ... | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -39,12 +39,13 @@ def command(
     tags = _tags(where)
     end_ns = time.time_ns()
     start_ns = end_ns - int(duration_seconds(since, "--since") * 1e9)
-    step_ns = int(duration_seconds(step, "--step") * 1e9) if step else None
+    step_ns = int(duration_seconds(step, "--step") * 1e9) if step is not None else None
     try:
         store = open_store(settings.sinks, settings.state())
         found = store.range(measurement, fields, start_ns=start_ns, end_ns=end_ns, step_ns=step_ns, where=tags or None)
     except KeyError as error:
-        raise UsageError(f"query: {error.args[0]}; the fields there are: xpulse config show --store") from None
+        said = str(error.args[0])
+        raise UsageError(f"query: {said}" + ("" if "config show" in said else "; all there are: xpulse config show --store")) from None
     except FileNotFoundError as error:
         raise ProblemFound(f"query: no store yet ({error}); start one with: xpulse up") from None
     except ConnectionError as error:
@@ -53,7 +54,7 @@ def command(
     for series in found:
         label = " ".join(f"{k}={printable(v)}" for k, v in series.tags if v)
         for at_ns, value in zip(series.times_ns.tolist(), series.values.tolist(), strict=True):
-            shown = "-" if value != value else f"{value:.6g}"
+            shown = "-" if value != value else f"{value:.0f}" if abs(value) >= 1e6 else f"{value:.6g}"
             click.echo(f"{_time(at_ns, utc)}  {label}  {series.field}={shown}")
             rows += 1
     store.close()

@@ -57,7 +57,7 @@ def show(ctx: click.Context, name: str | None) -> None:
 @command.command()
 @click.argument("name")
 @click.option("--since", help="Only records of the last 90s, 5m, 2h.")
-@click.option("--last", type=int, help="At most so many of each partition.")
+@click.option("--last", type=click.IntRange(min=1), help="At most so many of each partition.")
 @click.option("-f", "--follow", is_flag=True, help="Wait for more until Ctrl-C.")
 @click.pass_context
 def tail(ctx: click.Context, name: str, since: str | None, last: int | None, follow: bool) -> None:
@@ -74,7 +74,7 @@ def tail(ctx: click.Context, name: str, since: str | None, last: int | None, fol
     from xpulse.run.bus import reachable_bus
 
     stop = stop_on_signals()
-    since_ns = time.time_ns() - int(duration_seconds(since, "--since") * 1e9) if since else None
+    since_ns = time.time_ns() - int(duration_seconds(since, "--since") * 1e9) if since is not None else None
     for line in lines(reachable_bus(settings_of(ctx)), name, since_ns=since_ns, last=last, follow=follow, stop=stop):
         click.echo(line)
         if stop.is_set():

@@ -64,15 +64,26 @@ def command(
                 raise UsageError(f"--fault: {error}") from None
     if summary is not None and for_ is None:
         raise UsageError("--summary needs --for: a run without an end has no summary")
+    if summary is not None and str(summary) != "-":
+        _writable(summary)
     if view and not sys.stdout.isatty():
         raise UsageError("--view needs a terminal on standard output; use --no-view in scripts")
     options = Options(
-        simulate=shape(simulate) if simulate else None,
+        simulate=shape(simulate) if simulate is not None else None,
         seed=seed,
         faults=faults,
-        for_seconds=duration_seconds(for_, "--for") if for_ else None,
+        for_seconds=duration_seconds(for_, "--for") if for_ is not None else None,
         summary=summary,
         view=sys.stdout.isatty() if view is None else view,
         runner=runner,
     )
     sys.exit(run(settings_of(ctx), options, lambda text: click.echo(f"xpulse: {text}", err=True)))
+
+
+def _writable(summary: Path) -> None:
+    """Raise UsageError now rather than at the end of the run that was to be counted."""
+    try:
+        summary.parent.mkdir(parents=True, exist_ok=True)
+        summary.open("a", encoding="utf-8").close()
+    except OSError as error:
+        raise UsageError(f"--summary {str(summary)!r} cannot be written: {error.strerror}") from None

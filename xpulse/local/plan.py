@@ -12,9 +12,12 @@ from typing import Final
 from xpulse.errors import UsageError
 from xpulse.local.child import Spec
 
-_SHAPE: Final = re.compile(r"^(?:(\d+)x)?(\d+)x(\d+)$")
-_DURATION: Final = re.compile(r"^(\d+(?:\.\d+)?)(ms|s|m|h)?$")
+_SHAPE: Final = re.compile(r"(?:([0-9]{1,9})x)?([0-9]{1,9})x([0-9]{1,9})")
+_DURATION: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|s|m|h)?")
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, None: 1.0}
+LONGEST_SECONDS: Final = 10 * 365.25 * 86_400
+"""More is a typing error, and times in ns have to fit 63 bits."""
+
 STREAMS: Final = ("attribute", "detect", "alert")
 
 
@@ -60,7 +63,7 @@ class Where:
 
 def shape(text: str) -> Shape:
     """`2x8` (nodes x devices) or `2x2x8` (clusters x nodes x devices). Raises UsageError."""
-    match = _SHAPE.match(text)
+    match = _SHAPE.fullmatch(text)
     numbers = [int(n) if n else 1 for n in match.groups()] if match else []
     if not match or min(numbers) < 1:
         raise UsageError(f"--simulate {text!r}: give NODESxDEVICES as in 2x8, or CLUSTERSxNODESxDEVICES as in 2x2x8, each at least 1")
@@ -72,10 +75,11 @@ def shape(text: str) -> Shape:
 
 def duration_seconds(text: str, option: str) -> float:
     """`90s`, `2m`, `1.5h`, `500ms`, or plain seconds. Raises UsageError."""
-    match = _DURATION.match(text)
-    if not match or float(match[1]) <= 0:
-        raise UsageError(f"{option} {text!r}: give a duration above zero as in 150s, 5m or 1h")
-    return float(match[1]) * _SECONDS[match[2]]
+    match = _DURATION.fullmatch(text)
+    seconds = float(match[1]) * _SECONDS[match[2]] if match else 0.0
+    if not 0 < seconds <= LONGEST_SECONDS:
+        raise UsageError(f"{option} {text!r}: give a duration above zero, at most ten years, as in 150s, 5m or 1h")
+    return seconds
 
 
 def environment(options: Options, where: Where) -> dict[str, str]:

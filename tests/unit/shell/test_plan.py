@@ -16,7 +16,7 @@ def test_shapes() -> None:
     assert shape("2x3x4") == Shape(2, 3, 4)
     assert shape("2x3x4").cluster_names() == ["local-a", "local-b"]
     assert shape("2x8").cluster_names("prod") == ["prod"]
-    for bad in ("8", "2x", "0x8", "axb", "2x8x", "100x100x100"):
+    for bad in ("", "8", "2x", "0x8", "axb", "2x8x", "100x100x100", "2x8\n", "\u0662x8", "9" * 5000 + "x8"):
         with pytest.raises(UsageError, match="simulate"):
             shape(bad)
 
@@ -26,7 +26,7 @@ def test_durations(text: str, seconds: float) -> None:
     assert duration_seconds(text, "--for") == seconds
 
 
-@pytest.mark.parametrize("text", ["", "0s", "-3s", "soon", "5d"])
+@pytest.mark.parametrize("text", ["", "0s", "-3s", "soon", "5d", "1s\n", "\u0661s", "999999999h", "9" * 400])
 def test_bad_durations(text: str) -> None:
     with pytest.raises(UsageError, match="--for"):
         duration_seconds(text, "--for")
