@@ -6,6 +6,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
+# Tests mostly wait for processes, so three side by side suit two cores. JOBS=0 runs them one after the other.
+JOBS ?= 3
 # A thread a core for each small matrix costs more than it brings.
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
@@ -29,7 +31,7 @@ up: setup ## run the whole pipeline on this machine with a live view (Ctrl-C sto
 	@exec $(BIN)/xpulse up $(ARGS)
 
 test: setup ## run every test; integration tests skip with a reason where a server cannot run (XPULSE_REQUIRE=kafka,influxdb makes that a failure)
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
 
 check: setup ## lint, types, import contracts, generated code and docs
 	$(BIN)/ruff check .

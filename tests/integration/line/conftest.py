@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -25,11 +24,9 @@ OPTIONS: Final = ("--no-view", "--simulate", "2x8", "--seed", "7", "--fault", "m
 
 @dataclass(frozen=True, slots=True)
 class LeakRun:
-    """`busy`: more was running than there are cores when it began. `json_lines`: what kcat read, or why there is none. `second_*`: how
-    another `xpulse up` beside it ended."""
+    """`json_lines`: what kcat read, or why there is none. `second_*`: how another `xpulse up` beside it ended."""
 
     up: Up
-    busy: bool
     json_lines: Path | Missing
     second_code: int
     second_said: str
@@ -52,7 +49,6 @@ def _begin_early(request: pytest.FixtureRequest) -> None:
 def leak_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LeakRun]:
     """The issue's own command. Returns when the first row is shown, so that its start is not slowed down by the next test."""
     folder = tmp_path_factory.mktemp("leak")
-    busy = os.getloadavg()[0] > (os.cpu_count() or 1)
     with Up(folder, *OPTIONS, "--summary", "run.json") as up:
         brokers = up.until(lambda: read_bus(up.state), "the address of the embedded bus")
         with alerts_of(brokers, folder / "alerts.jsonl") as json_lines:
@@ -66,7 +62,7 @@ def leak_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LeakRun]:
                 timeout=60,
                 check=False,
             )
-            yield LeakRun(up, busy, json_lines, second.returncode, second.stderr)
+            yield LeakRun(up, json_lines, second.returncode, second.stderr)
 
 
 @contextlib.contextmanager
