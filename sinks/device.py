@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import partial
-from itertools import islice, repeat
 from math import isfinite
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
@@ -15,11 +13,12 @@ from schemas.values import REASON_OF_NUMBER
 from sinks.flatten import INT63, flatten
 from sinks.identities import Device, Identities
 from sinks.measurements import MEASUREMENTS
-from sinks.points import Point, Row, sane, tag
+from sinks.points import Point, sane, tag
+from sinks.table import Points, Table
 from sinks.text import MAX_FIELD_CHARACTERS, clean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from schemas.store import Scalar
     from schemas.telemetry import v1
@@ -36,9 +35,6 @@ _READ_FAST: Final = attrgetter(*_FAST)
 _INFO: Final = MEASUREMENTS["device"].columns["DeviceInfo"]
 _HEAD: Final = {"seq": "sequence", "epoch": "agent_epoch"}
 """Fields that every point of a batch has, and what of the batch they are."""
-
-_POINT: Final = partial(tuple.__new__, Point)
-"""A Point of a tuple of its parts, in half the time of its own constructor."""
 
 _Tags = dict[str, tuple[str, ...]]
 
@@ -108,19 +104,31 @@ class DevicePoints:
                     found.add(device)
         return found
 
-    def points(self, samples: Samples) -> list[list[Point]]:
-        """One point per device, at its batch's `taken_at_ns`, by batch. Every identity must be known (`unknown`), every time possible."""
+    def points(self, samples: Samples) -> tuple[Points, list[int]]:
+        """One point per device, at its batch's `taken_at_ns`, and for each the position of its batch.
+
+        Every identity must be known (`unknown`), every time possible.
+        """
         series: list[tuple[str, ...]] = []
         times: list[int] = []
-        counts: list[int] = []
-        for batch, uids in samples.uids():
+        batch_of: list[int] = []
+        for position, (batch, uids) in enumerate(samples.uids()):
             tags = self._of_node(batch)
-            known = [tags.get(uid) or self._named(tags, batch, uid) for uid in uids]
-            series += known
-            counts.append(len(known))
-            times += [batch.taken_at_ns] * len(known)
-        made = map(_POINT, zip(repeat("device"), series, _all_fields(samples, len(series)), times, strict=False))
-        return [list(islice(made, count)) for count in counts]
+            series += [tags.get(uid) or self._named(tags, batch, uid) for uid in uids]
+            times += [batch.taken_at_ns] * len(uids)
+            batch_of += [position] * len(uids)
+        single, order = [], []
+        for i, batch, sample in samples.others():
+            single.append(Point("device", series[i], _fields(batch, sample), times[i]))
+            order.append(i)
+        tables = []
+        for names, who, columns in samples.thin.alike if samples.thin is not None else ():
+            if len(who) == len(series):
+                tables.append(Table("device", names, series, times, columns))
+                return Points([], tables), batch_of
+            tables.append(Table("device", names, [series[i] for i in who], [times[i] for i in who], columns))
+            order += who
+        return Points(single, tables), [batch_of[i] for i in order]
 
     def _named(self, tags: _Tags, batch: v1.SampleBatch, uid: str) -> tuple[str, ...]:
         found = self._tags_of(tags, Device(batch.cluster, batch.node, uid))
@@ -141,19 +149,6 @@ class DevicePoints:
         found = (tag(device.cluster), tag(device.node), tag(vendor_of(device.uid)), tag(device.uid), *identity)
         tags[device.uid] = found
         return found
-
-
-def _all_fields(samples: Samples, count: int) -> list[Mapping[str, Scalar]]:
-    fields: list[Mapping[str, Scalar]] = [{}] * count
-    for names, who, rows in samples.thin.alike if samples.thin is not None else ():
-        made: list[Mapping[str, Scalar]] = [Row(names, row) for row in rows]
-        if len(made) == count:
-            return made
-        for i, one in zip(who, made, strict=True):
-            fields[i] = one
-    for i, batch, sample in samples.others():
-        fields[i] = _fields(batch, sample)
-    return fields
 
 
 def _fields(batch: v1.SampleBatch, sample: v1.DeviceSample) -> dict[str, Scalar]:

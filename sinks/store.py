@@ -12,6 +12,7 @@ from schemas.telemetry import v1
 from sinks.device import DevicePoints, Samples
 from sinks.identities import Identities
 from sinks.points import checked_time, points_of
+from sinks.table import Points
 from sinks.usage import UsagePoints
 
 if TYPE_CHECKING:
@@ -100,10 +101,10 @@ class StoreProcessor:
             made_from += [record] * len(made)
         samples = Samples([(batch, record.value or b"") for record, batch in batches])
         self._know_devices(samples)
-        for (record, _), made in zip(batches, self._devices.points(samples), strict=True):
-            points += made
-            made_from += [record] * len(made)
-        letters += self._write(points, made_from)
+        of_devices, batch_of = self._devices.points(samples)
+        points += of_devices.single
+        made_from += [batches[position][0] for position in batch_of]
+        letters += self._write(Points(points, of_devices.tables), made_from)
         self._tries = 0
         return letters
 
@@ -136,9 +137,10 @@ class StoreProcessor:
         if not points:
             return []
         reasons: dict[int, list[str]] = {}
-        for rejected in self._writer.write(points):
+        refused = self._writer.write(points)
+        for rejected in refused:
             reasons.setdefault(id(made_from[rejected.position]), []).append(rejected.reason)
-        found = {id(record): record for record in made_from}
+        found = {id(record): record for record in made_from} if refused else {}
         return [DeadLetter(found[key], _one(texts)) for key, texts in reasons.items()]
 
 

@@ -6,7 +6,7 @@ full samples, absences, vendor extras and values that no store takes are left to
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -32,11 +32,11 @@ _WANTED: Final = frozenset((_UID, *_SPECIAL, *_METRICS))
 
 
 class Alike(NamedTuple):
-    """Samples that said the same fields: `who` numbers them, `rows` has their values in the order of `names`."""
+    """Samples that said the same fields: `who` numbers them, `columns` has their values for each of `names`."""
 
     names: tuple[str, ...]
     who: list[int]
-    rows: Iterable[tuple[float, ...]]
+    columns: list[list[float]]
 
 
 class Thin(NamedTuple):
@@ -117,7 +117,7 @@ class _Columns:
             bits = [bit for bit in range(len(FAST)) if key >> bit & 1]
             columns = [column[same].tolist() for column in (*first.values(), *(self._values[bit] for bit in bits))]
             names = (*first, *(FAST[bit].name for bit in bits))
-            found.append(Alike(names, np.flatnonzero(same).tolist(), zip(*columns, strict=True)))
+            found.append(Alike(names, np.flatnonzero(same).tolist(), columns))
         return found
 
 

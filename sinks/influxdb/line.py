@@ -15,6 +15,7 @@ from sinks.flatten import INT63
 from sinks.influxdb import escape
 from sinks.measurements import MEASUREMENTS
 from sinks.points import Row
+from sinks.table import Points
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from schemas.store import Scalar
     from sinks.flatten import FieldType
     from sinks.points import Point
+    from sinks.table import Table
 
 _MOST_SERIES: Final = 200_000
 """Prefixes kept before the cache starts again, about 60 MB."""
@@ -42,7 +44,27 @@ class Encoder:
 
     def lines(self, points: Sequence[Point]) -> list[bytes]:
         """One line per point, without the newline; b"" where no field is left."""
-        return [self.line(point) for point in points]
+        if not isinstance(points, Points):
+            return [self.line(point) for point in points]
+        found = [self.line(point) for point in points.single]
+        for table in points.tables:
+            found += self._table(table)
+        return found
+
+    def _table(self, table: Table) -> list[bytes]:
+        if not len(table):
+            return []
+        first = table.point(0)
+        key = (table.measurement, table.names)
+        if key not in self._templates:
+            self._templates[key] = self._template(first)
+        template = self._templates[key]
+        if template is None:
+            return [self.line(point) for point in table]
+        known = self._prefixes
+        prefixes = [known.get((table.measurement, tags)) or self._prefix(first._replace(tags=tags)) for tags in table.tags]
+        whole = f"%s {template} %d"
+        return [(whole % row).encode() for row in zip(prefixes, *table.columns, table.times_ns, strict=True)]
 
     def line(self, point: Point) -> bytes:
         """The line of one point."""

@@ -12,6 +12,7 @@ from sinks.measurements import MEASUREMENTS
 from sinks.points import RejectedPoint, Row
 from sinks.sqlite import trim
 from sinks.sqlite.schema import PAGE_BYTES, open_for_writing, quoted, series_table
+from sinks.table import Points
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from schemas.store import Scalar
     from sinks.points import Point
+    from sinks.table import Table
 
 TRIM_EVERY_NS: Final = 5_000_000_000
 _MOST_TRIMMED_ROWS: Final = 20_000
@@ -78,6 +80,10 @@ class SqliteWriter:
         groups: dict[str, list[_Row]] = {}
         too_old_ns = self._clock_ns() - self._retention_ns
         outside = 0
+        one_by_one: Sequence[Point] = points
+        tables: Sequence[Table] = ()
+        if isinstance(points, Points) and all(min(table.times_ns, default=too_old_ns) >= too_old_ns for table in points.tables):
+            one_by_one, tables = points.single, points.tables
         connection = self._connection
         connection.execute("BEGIN IMMEDIATE")
         rows: list[_Row] = []
@@ -85,7 +91,7 @@ class SqliteWriter:
         last_measurement: str = ""
         last_names: tuple[str, ...] = ()
         try:
-            for position, (measurement, tags, fields, time_ns) in enumerate(points):
+            for position, (measurement, tags, fields, time_ns) in enumerate(one_by_one):
                 if time_ns < too_old_ns:
                     outside += 1
                     continue
@@ -103,6 +109,8 @@ class SqliteWriter:
                 rows.append((series, time_ns, *values))
             for statement, rows in groups.items():
                 connection.executemany(statement, rows)
+            for table in tables:
+                self._store_table(table)
             connection.execute("COMMIT")
         except BaseException:
             self._series.clear()
@@ -110,6 +118,12 @@ class SqliteWriter:
                 connection.execute("ROLLBACK")
             raise
         return rejected, len(points) - len(rejected) - outside, outside
+
+    def _store_table(self, table: Table) -> None:
+        known, shape = self._series.setdefault(table.measurement, {}), (table.measurement, table.names)
+        series = [known.get(tags) or self._series_of(table.measurement, tags) for tags in table.tags]
+        statement = self._upserts.get(shape) or self._upsert(shape)
+        self._connection.executemany(statement, zip(series, table.times_ns, *table.columns, strict=True))
 
     def _upsert(self, shape: tuple[str, tuple[str, ...]]) -> str:
         name, fields = shape

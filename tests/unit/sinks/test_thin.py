@@ -53,15 +53,20 @@ def points(batches: list[v1.SampleBatch], *, at_once: bool) -> list[Point]:
     made = DevicePoints(identities)
     made.learn(samples)
     assert not made.unknown(samples)
-    return [point for each in made.points(samples) for point in each]
+    found, batch_of = made.points(samples)
+    assert [p.time_ns for p in found] == [batches[position].taken_at_ns for position in batch_of]
+    assert [found[i] for i in range(len(found))] == list(found)
+    return sorted(found, key=repr)
+
+
+def shown(points: list[Point]) -> list[tuple[object, ...]]:
+    """What is compared: field order and types as well."""
+    found = [(p.tags, p.time_ns, [(name, value, type(value)) for name, value in p.fields.items()]) for p in points]
+    return sorted(found, key=repr)
 
 
 def assert_same(batches: list[v1.SampleBatch]) -> None:
-    one_by_one, at_once = points(batches, at_once=False), points(batches, at_once=True)
-    assert [(p.tags, p.time_ns, list(p.fields.items())) for p in at_once] == [
-        (p.tags, p.time_ns, list(p.fields.items())) for p in one_by_one
-    ]
-    assert [[type(v) for v in p.fields.values()] for p in at_once] == [[type(v) for v in p.fields.values()] for p in one_by_one]
+    assert shown(points(batches, at_once=True)) == shown(points(batches, at_once=False))
 
 
 @settings(max_examples=40, deadline=None)
