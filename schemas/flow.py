@@ -42,6 +42,11 @@ class DeadLetter:
     reason: str
 
 
+def defect_reason(error: BaseException) -> str:
+    """The reason of a dead letter whose record was well formed as far as we know, and made the processor fail: a fault of ours."""
+    return f"defect: {type(error).__name__}: {error}"
+
+
 class Barrier:
     """Between two outs: everything before it is acknowledged by the broker before anything after it is sent."""
 
@@ -93,9 +98,11 @@ class Processor(Protocol):
     """A role's logic as the two runners see it: no clock, no I/O of its own but a sink's durable write.
 
     `process` and `tick` may raise Busy (nothing was taken in; the same call again later). They never raise for a bad record: that
-    is a DeadLetter among what they return. `restore` is called on every assignment, before the first record, with the partitions
-    now owned (all input topics); it forgets what it no longer owns. `rewind_seconds` > 0 has the shell go back that far on assignment;
-    with `silent_rebuild` what records below the committed offset produce is not published again.
+    is a DeadLetter among what they return; should `process` do so by a defect, the record becomes one, after a restore where others
+    were in the batch. OSError and MemoryError are the machine's, and end the role. `restore` is called on every assignment, before the
+    first record, with the partitions now owned (all input topics); it forgets what it no longer owns (all it knows where nothing is).
+    `rewind_seconds` > 0 has the shell go back that far on assignment; with `silent_rebuild` what records below the committed offset
+    produce is not published again.
     """
 
     @property

@@ -36,6 +36,8 @@ class RunnerStatus:
     retries_total: int = 0
     rebuilt_total: int = 0
     """Records below the committed offset that were read again to rebuild windowed state."""
+    defects_total: int = 0
+    """Records that made the processor fail: a fault of ours; each is a dead letter."""
     dropped_total: Counter[str] = field(default_factory=Counter)
     lost_ranges: list[LostRange] = field(default_factory=list)
     foreign_keys_total: int = 0

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Final
 
-from schemas.flow import Busy, DeadLetter, Emitted, Out, Partition, Processor, Record, Tick, tick_time
+from schemas.flow import Busy, DeadLetter, Emitted, Out, Partition, Processor, Record, Tick, defect_reason, tick_time
 from schemas.identity import partition_of
 from schemas.status import CountsDrops, LostRange, RunnerStatus
 from schemas.topics import topic
@@ -172,9 +172,15 @@ class Driver:
                 self._status.trouble = busy.reason
                 self._progress()
                 await asyncio.sleep(max(busy.retry_after_seconds, _LEAST_RETRY_SECONDS))
+            except (OSError, MemoryError) as error:  # the machine is at fault, not the record
+                self._fail(error)
+                await asyncio.Event().wait()  # never acknowledged: the role is ending
             except Exception as error:  # Faust acknowledges what raises: a defect of ours must not lose the record in silence
-                log.exception("a record made the processor fail", extra={"role": self._processor.role, "offset": record.offset})
-                return [DeadLetter(record, f"{self._processor.role} failed on it: {type(error).__name__}: {error}")]
+                self._status.defects_total += 1
+                where = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
+                first = self._status.defects_total == 1  # one traceback is enough to mend it
+                log.error("a record made the processor fail: it is a dead letter", extra=where, exc_info=error if first else None)
+                return [DeadLetter(record, defect_reason(error))]
 
     async def _check(self, emitted: Iterable[Emitted]) -> None:
         dead = [one.reason for one in emitted if isinstance(one, DeadLetter)]

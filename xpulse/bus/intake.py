@@ -148,6 +148,15 @@ class Intake:
             place.committed = place.done
         return True
 
+    def begin_again(self) -> None:
+        """As if the partitions had just been assigned, to a processor that knows nothing: what is not done comes once more."""
+        self.commit(wait=True)
+        owned = [place.position() for place in self.places.values()]
+        with BusReader(self._bus, stop=self._stop, on_step=self._beat) as reader:
+            self._processor.restore(reader, frozenset())
+        self.places = {}
+        self._on_assign(self._consumer, owned)
+
     def close(self) -> None:
         """Commit and leave. A broker that is away is not waited for: it forgets us when our session is over."""
         self.commit()

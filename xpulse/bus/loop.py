@@ -5,13 +5,15 @@ A record's offset is committed only after what it produced is acknowledged; a cr
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from schemas.flow import Busy, DeadLetter, Emitted, Out, Processor, Tick, tick_time
+from schemas.flow import Busy, DeadLetter, Emitted, Out, Processor, Record, Tick, defect_reason, tick_time
 from schemas.status import CountsDrops, RunnerStatus
+from xpulse.bus.careful import NO_DEFECT, Careful
 from xpulse.bus.intake import Batch, Intake
 from xpulse.bus.producer import Publisher, Stopped
 from xpulse.bus.rejects import RejectWindow
@@ -19,6 +21,8 @@ from xpulse.bus.watchdog import Watchdog, reachable
 
 if TYPE_CHECKING:
     from xpulse.bus.settings import Bus
+
+log = logging.getLogger(__name__)
 
 _IDLE_SECONDS: Final = 0.1
 _COMMIT_SECONDS: Final = 0.5
@@ -54,6 +58,10 @@ def run(
         publisher.close()
 
 
+class _Defect(Exception):
+    """The processor failed on a batch: what it knows by now cannot be relied on."""
+
+
 class _Loop:
     def __init__(
         self,
@@ -71,6 +79,7 @@ class _Loop:
         self._clock = clock
         self._watchdog = Watchdog(self._has_work, lambda: reachable(bus.brokers), on_stuck=on_stuck)
         self._rejects = RejectWindow()
+        self._careful = Careful()
         self._held: Batch | None = None
         self._held_until = self._next_commit = self._next_tick = 0.0
         self._in_hand = False
@@ -133,6 +142,9 @@ class _Loop:
             self._status.trouble = busy.reason
             self._watchdog.beat()
             return
+        except _Defect:
+            self._begin_again(batch)
+            return
         finally:
             self._in_hand = False
         self._intake.done(batch)
@@ -141,28 +153,56 @@ class _Loop:
             self._intake.resume()
 
     def _rebuild(self, batch: Batch) -> None:
-        if not batch.rebuilt:
-            return
-        emitted = self._processor.process(batch.rebuilt)
-        self._status.rebuilt_total += len(batch.rebuilt)
-        batch.rebuilt = []
-        self._watchdog.beat()
-        if not self._processor.silent_rebuild:
-            # what is a dead letter now was one before the restart, and is in xpulse.dlq already
-            self._send([item for item in emitted if not isinstance(item, DeadLetter)])
+        while batch.rebuilt:
+            records = batch.rebuilt[:1] if self._careful else batch.rebuilt
+            emitted = self._take_in(records, batch)
+            self._status.rebuilt_total += len(records)
+            batch.rebuilt = batch.rebuilt[len(records) :]
+            self._watchdog.beat()
+            if not self._processor.silent_rebuild:
+                # what is a dead letter now was one before the restart, and is in xpulse.dlq already
+                self._send([item for item in emitted if not isinstance(item, DeadLetter)])
 
     def _process(self, batch: Batch) -> None:
-        if not batch.live:
-            return
-        emitted = self._processor.process(batch.live)
-        dead = [item.reason for item in emitted if isinstance(item, DeadLetter)]
-        self._rejects.note(self._processor.role, len(batch.live), len(dead), dead[-1] if dead else "")
-        self._send(emitted)
-        self._status.processed_total += len(batch.live)
-        self._status.last_success_ns = self._clock()
-        self._status.trouble = ""
-        batch.live = []
-        self._watchdog.beat()
+        count = len(batch.live)
+        while batch.live:
+            records = batch.live[:1] if self._careful else batch.live
+            emitted = self._take_in(records, batch)
+            dead = [item.reason for item in emitted if isinstance(item, DeadLetter)]
+            self._rejects.note(self._processor.role, len(records), len(dead), dead[-1] if dead else "")
+            self._send(emitted)
+            self._status.processed_total += len(records)
+            self._status.last_success_ns = self._clock()
+            self._status.trouble = ""
+            batch.live = batch.live[len(records) :]
+            self._watchdog.beat()
+        self._careful.passed(batch.upto, count, self._intake.places)
+
+    def _take_in(self, records: Sequence[Record], batch: Batch) -> Sequence[Emitted]:
+        """Never fails on a single record for a second time: such a one is a dead letter. Raises Busy and _Defect."""
+        try:
+            return self._processor.process(records)
+        except NO_DEFECT:
+            raise
+        except Exception as error:
+            if not self._careful:
+                once = error if self._status.defects_total == 0 else None  # one traceback is enough to mend it
+                log.error("the processor failed on a batch: its state is built anew", extra={"records": len(records)}, exc_info=once)
+                raise _Defect from error
+            record, reason = records[0], defect_reason(error)
+            where = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
+            log.error("a record made the processor fail: it is a dead letter", extra=where | {"why": reason})
+            self._status.defects_total += 1
+            self._careful.failed(batch.upto)
+            return [DeadLetter(record, reason)]
+
+    def _begin_again(self, batch: Batch) -> None:
+        """As on a new assignment: nothing of the batch was published or committed, so all of it comes once more, record by record."""
+        self._careful.failed(batch.upto)
+        if self._held is not None:
+            self._held = None
+            self._intake.resume()
+        self._intake.begin_again()
 
     def _send(self, emitted: Sequence[Emitted]) -> None:
         if not emitted:

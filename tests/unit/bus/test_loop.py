@@ -12,6 +12,7 @@ from schemas.flow import Busy, Emitted, Partition, Reader, Record, Tick
 from schemas.status import RunnerStatus
 from schemas.topics import SAMPLES
 from xpulse.bus import loop
+from xpulse.bus.careful import CALM_RECORDS, Careful
 from xpulse.bus.intake import Batch
 from xpulse.bus.settings import Bus
 
@@ -79,3 +80,29 @@ def test_what_a_new_assignment_brings_while_a_batch_is_held_is_not_lost(monkeypa
     processor = BusyOnce()
     loop.run(processor, Bus(), status=RunnerStatus("detect"), stop=threading.Event(), publish=lambda _: None)
     assert processor.seen == [7, 8]
+
+
+def test_after_a_defect_records_go_one_at_a_time_until_all_is_calm_again() -> None:
+    careful = Careful()
+    assert not careful
+    careful.failed({("t", 0): 10, ("t", 1): 5})
+    careful.passed({("t", 0): 9}, CALM_RECORDS, {("t", 0)})
+    assert careful, "partition 0 has one record to go; 1 was given up"
+    careful.passed({("t", 0): 10}, CALM_RECORDS - 1, {("t", 0)})
+    assert careful
+    careful.passed({}, 1, {("t", 0)})
+    assert not careful
+
+
+class Away(BusyOnce):
+    def process(self, records: Sequence[Record]) -> Sequence[Emitted]:
+        raise OSError("no space left on device")
+
+
+def test_what_the_machine_lacks_is_no_defect_of_a_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "Intake", Script)
+    status = RunnerStatus("detect")
+    sent: list[Emitted] = []
+    with pytest.raises(OSError, match="no space"):
+        loop.run(Away(), Bus(), status=status, stop=threading.Event(), publish=sent.extend)
+    assert (sent, status.defects_total) == ([], 0)

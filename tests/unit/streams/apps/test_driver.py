@@ -210,7 +210,8 @@ def test_a_defect_in_a_record_is_a_dead_letter_and_in_a_tick_the_end() -> None:
         await bench.driver.assign({HERE: 9}, 1)
         processor.answers = [KeyError("x")]
         assert await bench.driver.take(record(9), 1)
-        assert bench.dead == ["echo failed on it: KeyError: 'x'"]
+        assert bench.dead == ["defect: KeyError: 'x'"]
+        assert bench.status.defects_total == 1
         processor.answers = [ZeroDivisionError()]
         await bench.driver.tick({})
         assert isinstance(bench.driver.failure, ZeroDivisionError)
