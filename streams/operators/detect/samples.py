@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from schemas.catalogue import throttle_names
+from schemas.catalogue import BY_NAME, throttle_names
 from schemas.identity import device_entity
 from streams.operators.detect import thresholds
 from streams.operators.detect.columns import Columns, Reader, Taken, rounds
@@ -59,12 +59,16 @@ class Samples:
     counts: Counter[str] = field(default_factory=Counter)
     fleet: Fleet = field(init=False)
     reader: Reader = field(init=False)
+    fresh: NDArray[np.intp] = field(init=False)
+    """Columns whose values are always read anew. A full sample repeats the slow ones last read, even of a device that no longer answers."""
 
     def __post_init__(self) -> None:
         thresholds.define(self.table, self.plan)
         self.table.define("seen_ns", np.int64, 0)
         self.fleet = Fleet(self.table)
         self.reader = Reader(self.plan.metrics)
+        fast = [i for i, name in enumerate(self.plan.metrics) if BY_NAME[name].cadence == "fast"]
+        self.fresh = np.array(fast or range(len(self.plan.metrics)), np.intp)
 
 
 def start(rules: Sequence[Rule], ewma: Ewma, times: Times) -> Samples:
@@ -83,7 +87,7 @@ def step(state: Samples, items: Sequence[Taken]) -> tuple[Samples, list[v1.Findi
     for where in split:
         given = _round(columns, slice(None) if len(split) == 1 else where)
         cells, faults = thresholds.evaluate(state.table, state.plan, given, state.ewma, state.times.repeat_ns)
-        seen = ~np.isnan(given.values).all(axis=1)
+        seen = ~np.isnan(given.values[:, state.fresh]).all(axis=1)
         state.table["seen_ns"][given.rows[seen]] = given.at_ns[seen]
         if faults:
             state.counts["counter_went_back"] += faults

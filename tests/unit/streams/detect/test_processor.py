@@ -141,6 +141,15 @@ def test_a_lost_device_is_back_with_its_first_value() -> None:
     assert said(found) == [(1, "device_lost", True), (4, "device_lost", False)]
 
 
+def test_slow_values_repeated_by_a_full_sample_do_not_bring_a_hung_device_back() -> None:
+    given = processor()
+    error = v1.AbsenceReason.ABSENCE_REASON_ERROR
+    silent = batch(2, sample("v:1", absent={"memory_used_bytes": error}, memory_total_bytes=80 * GIB, temperature_slowdown_celsius=89.0))
+    found = findings(given.process([memory(0, 10), lost(1, "HANG"), record(SAMPLES, silent, 2)]))
+    found += findings(given.process([memory(4, 10)]))
+    assert said(found) == [(1, "driver_hang", True), (4, "driver_hang", False)]
+
+
 def test_a_silent_node_is_seen_by_a_tick_and_a_replayed_batch_is_a_word_too() -> None:
     given = processor()
     given.process([memory(0, 10)])
