@@ -28,8 +28,6 @@ LOCAL = [(name, 2) for name in (topics.SAMPLES, topics.ALLOCATIONS, topics.USAGE
 class Faulty(Echo):
     """Says of each record the how manieth of its key it is; fails on one that says `defect`, in the midst of a batch."""
 
-    inputs = (topics.SAMPLES,)
-
     def __init__(self) -> None:
         super().__init__(rewind_seconds=600.0, silent_rebuild=True)
         self.count: Counter[bytes] = Counter()
@@ -57,12 +55,15 @@ class Faulty(Echo):
 @contextmanager
 def under(name: str, processor: Faulty, bus: Bus, folder: Path) -> Iterator[RunnerStatus]:
     status, stop = RunnerStatus(ROLE), threading.Event()
-    run: Callable[[], None]
-    if name == "faust":
+
+    def run() -> None:
+        if name == "direct":
+            run_direct(processor, bus, status=status, stop=stop)
+            return
         made, publisher = runner(processor, bus, folder, status, stop)
-        run, close = lambda: made.run(stop), lambda: publisher.close(1.0)
-    else:
-        run, close = lambda: run_direct(processor, bus, status=status, stop=stop), lambda: None
+        made.run(stop)
+        publisher.close(1.0)
+
     thread = threading.Thread(target=run)
     thread.start()
     try:
@@ -70,7 +71,6 @@ def under(name: str, processor: Faulty, bus: Bus, folder: Path) -> Iterator[Runn
     finally:
         stop.set()
         thread.join(10)
-        close()
     assert not thread.is_alive()
 
 
