@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-from xpulse.errors import ProblemFound
+from xpulse.errors import GivenUp
 
 WINDOW: Final = 1000
 """Records looked back at (ARCHITECTURE §10)."""
 
 
-class TooManyRejected(ProblemFound):
-    """More than half of the last thousand records were rejected; nothing of the last batch was committed."""
+class TooManyRejected(GivenUp):
+    """More than half of the last thousand records were rejected; nothing of the last batch was committed.
+
+    The process ends with an exit code of its own: each new process looks at a thousand records before it stops, so one that is started
+    again and again would drain the topic all the same.
+    """
 
 
 class RejectWindow:

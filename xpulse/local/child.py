@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final, Literal
 
+from xpulse.errors import GIVEN_UP
 from xpulse.process import PARENT, pss_bytes
 
 FIRST_RESTART_SECONDS: Final = 0.5
@@ -79,7 +80,7 @@ class Child:
             return None
         self.exits.append(code)
         self._kill_group()
-        if code == 2:  # wrong use or configuration: starting it again changes nothing
+        if code in (2, GIVEN_UP):  # wrong use or configuration, or it would do harm: starting it again changes nothing
             self.state = "failed"
             return code
         if now - self._started_at > STABLE_SECONDS:

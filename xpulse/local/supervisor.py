@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from xpulse.errors import ProblemFound
+from xpulse.errors import GIVEN_UP, ProblemFound
 from xpulse.local.child import Child, Spec
 from xpulse.local.plan import Options, Where, environment, specs
 from xpulse.local.runfiles import read_ports, write_bus, write_pid
@@ -101,6 +101,9 @@ class Supervisor:
                 self._restarts[child.spec.name] = child.restarts
                 self._write_pid(child)
             if code is not None:
+                if code == GIVEN_UP:
+                    self._note(f"{child.spec.name} has stopped for good; the rest goes on without it. {child.tail(1)}. Log: {child.log}")
+                    continue
                 if child.state == "failed":
                     raise ProblemFound(f"{child.spec.name} ended with {code} and will not do better:\n{child.tail()}")
                 how = f"killed by signal {-code}" if code < 0 else f"exit {code}"
