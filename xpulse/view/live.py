@@ -24,7 +24,7 @@ def live() -> Iterator[Callable[[Screen], None]]:
     with Live(console=console, screen=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False) as screen:
 
         def show(model: Screen) -> None:
-            screen.update(draw(model, console.size.height), refresh=True)
+            screen.update(draw(model, console.size.height, console.size.width), refresh=True)
 
         yield show
 
