@@ -6,11 +6,11 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from schemas import topics
-from schemas.codec import decode, encode
-from schemas.flow import DeadLetter, Emitted, Partition, Reader, Record, Rejected, Tick
-from schemas.identity import node_key
+from schemas.codec import HEADERS, decode
+from schemas.flow import DeadLetter, Emitted, Out, Partition, Reader, Record, Rejected, Tick
 from schemas.telemetry import v1
-from streams.operators.attribute import Arrived, Join, empty, forget_future, step
+from schemas.topics import MAX_VALUE_BYTES
+from streams.operators.attribute import Arrived, Join, Joined, empty, forget_future, step
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,17 +99,17 @@ class AttributeProcessor:
         return [out for batch in joined for out in _outs(batch)]
 
 
-def _outs(batch: v1.AttributedBatch) -> list[Emitted]:
+def _outs(joined: Joined) -> list[Emitted]:
     """The message, or several with a part of the rows each where sharing made it larger than a message may be."""
-    try:
-        return [encode(topics.USAGE, node_key(batch.cluster, batch.node), batch)]
-    except Rejected:
-        middle = len(batch.rows) // 2
-        if middle == 0:
-            raise
-        first, second = v1.AttributedBatch(), v1.AttributedBatch()
-        first.CopyFrom(batch)
-        second.CopyFrom(batch)
-        del first.rows[middle:]
-        del second.rows[:middle]
-        return _outs(first) + _outs(second)
+    if len(joined.value) <= MAX_VALUE_BYTES:
+        return [Out(topics.USAGE, joined.ref.key, joined.value, HEADERS)]
+    whole = v1.AttributedBatch.FromString(joined.value)
+    middle = len(whole.rows) // 2
+    if middle == 0:
+        raise Rejected(f"{topics.USAGE}: one row of {len(joined.value)} bytes, {MAX_VALUE_BYTES} is the most")
+    first, second = v1.AttributedBatch(), v1.AttributedBatch()
+    first.CopyFrom(whole)
+    second.CopyFrom(whole)
+    del first.rows[middle:]
+    del second.rows[:middle]
+    return [out for part in (first, second) for out in _outs(Joined(joined.ref, part.SerializeToString()))]

@@ -17,7 +17,7 @@ from schemas.flow import Tick
 from schemas.identity import NodeRef
 from schemas.telemetry import v1
 from streams.operators.attribute.history import History
-from streams.operators.attribute.rows import Meter, own, ownerless
+from streams.operators.attribute.rows import Meter, Ownerless, own, ownerless
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -49,13 +49,20 @@ class Join:
     total_samples: int
 
 
-class _Waiting(NamedTuple):
-    """Rows without owner, serialised: they take a twentieth of a parsed batch's memory while they wait."""
+class Joined(NamedTuple):
+    """A serialised AttributedBatch and whose it is."""
 
-    taken_at_ns: int
+    ref: NodeRef
+    value: bytes
+
+
+class _Waiting(NamedTuple):
     arrived_at_ns: int
-    samples: int
-    rows: bytes
+    rows: Ownerless
+
+    @property
+    def samples(self) -> int:
+        return len(self.rows.uids)
 
 
 @dataclass(slots=True)
@@ -81,9 +88,9 @@ def empty(limits: Join) -> State:
     return State(limits)
 
 
-def step(state: State, items: Sequence[Item]) -> tuple[State, list[v1.AttributedBatch]]:
+def step(state: State, items: Sequence[Item]) -> tuple[State, list[Joined]]:
     """Take items in; the batches that are now joined come out, those of one node in the order of their arrival."""
-    outs: list[v1.AttributedBatch] = []
+    outs: list[Joined] = []
     for item in items:
         if isinstance(item, Arrived):
             outs += _arrive(state, item)
@@ -109,7 +116,7 @@ def forget_future(state: State, snapshot: v1.AllocationSnapshot) -> None:
         node.meters.clear()
 
 
-def _arrive(state: State, item: Arrived) -> Iterator[v1.AttributedBatch]:
+def _arrive(state: State, item: Arrived) -> Iterator[Joined]:
     batch, arrived_at_ns = item
     ref = NodeRef(batch.cluster, batch.node)
     node = state.nodes.get(ref)
@@ -119,10 +126,10 @@ def _arrive(state: State, item: Arrived) -> Iterator[v1.AttributedBatch]:
     if node.waiting:
         yield from _expire(state, ref, arrived_at_ns - _OWN_TIME * state.limits.wait_ns)
     if not node.waiting and batch.taken_at_ns <= node.history.watermark_ns:
-        yield own(rows, node.history)
+        yield Joined(ref, own(rows, node.history))
         return
-    count = len(rows.rows)
-    node.waiting.append(_Waiting(batch.taken_at_ns, arrived_at_ns, count, rows.SerializeToString()))
+    count = len(rows.uids)
+    node.waiting.append(_Waiting(arrived_at_ns, rows))
     node.samples += count
     state.samples += count
     state.waiting[ref] = node
@@ -133,14 +140,14 @@ def _arrive(state: State, item: Arrived) -> Iterator[v1.AttributedBatch]:
         yield from _free(state)
 
 
-def _release(state: State, ref: NodeRef) -> Iterator[v1.AttributedBatch]:
+def _release(state: State, ref: NodeRef) -> Iterator[Joined]:
     """Join from the head whatever the watermark has reached."""
     node = state.nodes[ref]
-    while node.waiting and node.waiting[0].taken_at_ns <= node.history.watermark_ns:
-        yield own(_pop(state, ref), node.history)
+    while node.waiting and node.waiting[0].rows.taken_at_ns <= node.history.watermark_ns:
+        yield Joined(ref, own(_pop(state, ref), node.history))
 
 
-def _expire(state: State, ref: NodeRef, arrived_before_ns: int) -> Iterator[v1.AttributedBatch]:
+def _expire(state: State, ref: NodeRef, arrived_before_ns: int) -> Iterator[Joined]:
     """Join as unknown what arrived at or before that instant, and what then is free to go."""
     node = state.nodes[ref]
     while node.waiting and node.waiting[0].arrived_at_ns <= arrived_before_ns:
@@ -148,7 +155,7 @@ def _expire(state: State, ref: NodeRef, arrived_before_ns: int) -> Iterator[v1.A
         yield from _release(state, ref)
 
 
-def _free(state: State) -> Iterator[v1.AttributedBatch]:
+def _free(state: State) -> Iterator[Joined]:
     """Join the oldest of all nodes as unknown until there is room again."""
     heap = [(node.waiting[0].arrived_at_ns, ref) for ref, node in state.waiting.items()]
     heapq.heapify(heap)
@@ -160,18 +167,16 @@ def _free(state: State) -> Iterator[v1.AttributedBatch]:
             heapq.heappush(heap, (state.waiting[ref].waiting[0].arrived_at_ns, ref))
 
 
-def _give_up(state: State, ref: NodeRef, reason: str) -> v1.AttributedBatch:
+def _give_up(state: State, ref: NodeRef, reason: str) -> Joined:
     state.unknown[reason] += state.nodes[ref].waiting[0].samples
-    return own(_pop(state, ref), None)
+    return Joined(ref, own(_pop(state, ref), None))
 
 
-def _pop(state: State, ref: NodeRef) -> v1.AttributedBatch:
+def _pop(state: State, ref: NodeRef) -> Ownerless:
     node = state.nodes[ref]
     head = node.waiting.popleft()
     node.samples -= head.samples
     state.samples -= head.samples
     if not node.waiting:
         del state.waiting[ref]
-    batch = v1.AttributedBatch()
-    batch.ParseFromString(head.rows)
-    return batch
+    return head.rows

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.flow import Tick
 from schemas.telemetry import v1
-from streams.operators.attribute import Arrived, Join, State, empty, step
+from streams.operators import attribute
+from streams.operators.attribute import Arrived, Join, State, empty
 from streams.operators.attribute.join import Item
 from tests.unit.streams.attribute.build import S, allocation, at, batch, snapshot
 
@@ -18,6 +21,13 @@ KNOWN, IDLE, UNKNOWN, SHARED = (v1.OwnerState.Value(f"OWNER_STATE_{n}") for n in
 
 def arrived(message: v1.SampleBatch, seconds: float | None = None) -> Arrived:
     return Arrived(message, message.taken_at_ns if seconds is None else at(seconds))
+
+
+def step(state: State, items: Sequence[Item]) -> tuple[State, list[v1.AttributedBatch]]:
+    state, joined = attribute.step(state, items)
+    batches = [v1.AttributedBatch.FromString(one.value) for one in joined]
+    assert [one.ref for one in joined] == [(b.cluster, b.node) for b in batches]
+    return state, batches
 
 
 def run(*items: Item, limits: Join = LIMITS) -> list[v1.AttributedBatch]:
