@@ -54,7 +54,9 @@ class Stack:
     def __init__(self, place: Environment, runner: str, folder: Path) -> None:
         self._place = place
         self._folder = folder
-        where = Where(place.brokers, place.embedded, place.store, folder, CLUSTER, extra=place.settings)
+        # Event time is not the wall clock's here: a node is "silent" for as long as the line takes for what came before.
+        settings = {"XPULSE_STREAMS__DETECT__SILENCE_SECONDS": "3600", **place.settings}
+        where = Where(place.brokers, place.embedded, place.store, folder, CLUSTER, extra=settings)
         variables = environment(Options(runner=runner), where)
         commands = {**{name: ("stream", name) for name in STREAMS}, place.store: ("sink", place.store)}
         self._children = {
