@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING, Final
 from schemas import topics
 from schemas.codec import decode, encode
 from schemas.flow import DeadLetter, Emitted, Partition, Reader, Record, Rejected, Tick
-from schemas.identity import finding_key, node_key, partition_of
+from schemas.identity import device_entity, finding_key, node_key, partition_of
 from schemas.telemetry import v1
 from streams.operators.detect import events, forecasts, restored, samples, services, silence
 from streams.operators.detect.clocks import Clocks
 from streams.operators.detect.columns import Taken
 from streams.operators.detect.ewma import Ewma
 from streams.operators.detect.labels import Labels
+from streams.operators.detect.roster import Removed, Roster, ended, ended_samples
 from streams.operators.detect.samples import Times
 from streams.rules import load_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+
+    from google.protobuf.message import Message
 
     from streams.rules import Rule
     from streams.settings import Detect
@@ -28,6 +31,9 @@ _MAINTENANCE: Final = {
     v1.DeviceEventKind.DEVICE_EVENT_KIND_MAINTENANCE: True,
     v1.DeviceEventKind.DEVICE_EVENT_KIND_MAINTENANCE_ENDED: False,
 }
+
+
+_OF_A_NODE: Final = (v1.SampleBatch, v1.AttributedBatch, v1.DeviceEvent, v1.InferenceWindow, v1.Forecast)
 
 
 class DetectProcessor:
@@ -39,7 +45,15 @@ class DetectProcessor:
     """
 
     role: Final = "detect"
-    inputs: Final = (topics.SAMPLES, topics.USAGE, topics.DEVICE_EVENTS, topics.CONTEXT_EVENTS, topics.INFERENCE, topics.FORECASTS)
+    inputs: Final = (
+        topics.SAMPLES,
+        topics.USAGE,
+        topics.DEVICE_EVENTS,
+        topics.CONTEXT_EVENTS,
+        topics.INFERENCE,
+        topics.FORECASTS,
+        topics.INVENTORY,
+    )
     silent_rebuild: Final = True
 
     def __init__(
@@ -47,6 +61,8 @@ class DetectProcessor:
     ) -> None:
         self.rewind_seconds = rewind_seconds
         self.rules = tuple(rules)
+        self._roster = Roster()
+        self._is_mine: Callable[[str, str], bool] = lambda *_: False
         self._labels = Labels(context_events)
         self._clocks = Clocks()
         self._samples = samples.start(rules, ewma, times)
@@ -93,10 +109,11 @@ class DetectProcessor:
     @property
     def dropped(self) -> Counter[str]:
         """What was left out, by reason: batches and windows taken in before, or that no service can be named for; `state_unreadable`,
-        records that a restore could not read."""
+        records that a restore could not read; `forgotten_node`, what was said of a node before `xpulse node forget` and read after."""
         found = Counter({f"sample_batch_{name}": n for name, n in self._samples.counts.items() if name != "counter_went_back"})
         found.update({f"inference_{name}": n for name, n in self._services.counts.items()})
         found["state_unreadable"] = self._counts["restore_rejected_total"]
+        found["forgotten_node"] = self._counts["forgotten_node_total"]
         return +found
 
     @property
@@ -117,15 +134,12 @@ class DetectProcessor:
         for cluster, node in set(self._samples.fleet.nodes) | set(self._silence.nodes):
             if not is_mine(cluster, node):
                 self._forget(cluster, node)
-        devices, nodes, refused = restored.inventory(reader)
+        devices, nodes, refused, self._roster = restored.inventory(reader)
+        self._is_mine = is_mine
         for node_info in nodes:
-            if is_mine(node_info.cluster, node_info.node):
-                self._expect(node_info.cluster, node_info.node, simulated=node_info.simulated)
-        for info in devices:
-            if is_mine(info.cluster, info.node):
-                device = self._samples.fleet.device(self._samples.fleet.node(info.cluster, info.node), info.uid)
-                device.index, device.model = info.index, info.model
-                self._expect(info.cluster, info.node, simulated=info.simulated)
+            self._listed(node_info)
+        for device_info in devices:
+            self._listed(device_info)
         standing, unread = restored.standing(reader)
         self._counts["restore_rejected_total"] += refused + unread
         for finding in standing:
@@ -139,11 +153,18 @@ class DetectProcessor:
         windows: list[v1.InferenceWindow] = []
         device_events: list[v1.DeviceEvent] = []
         foretold: list[v1.Forecast] = []
+        found: list[v1.Finding] = []
         for record in records:
             try:
                 message = decode(record)
             except Rejected as rejected:
                 letters.append(DeadLetter(record, rejected.reason))
+                continue
+            if record.topic == topics.INVENTORY:
+                found += self._inventory(record, message)
+                continue
+            if self._is_past(record, message):
+                self._counts["forgotten_node_total"] += 1
                 continue
             match message:
                 case v1.SampleBatch():
@@ -167,7 +188,7 @@ class DetectProcessor:
                     foretold.append(message)
                 case _:
                     letters.append(DeadLetter(record, f"detect does not read {record.topic}"))
-        found = silence.step(self._silence, heard)[1]
+        found += silence.step(self._silence, heard)[1]
         found += events.step(self._events, device_events)[1]
         found += forecasts.step(self._forecasts, foretold)[1]
         found += samples.step(self._samples, batches)[1]
@@ -197,10 +218,51 @@ class DetectProcessor:
             found.append(events.Seen(key.cluster, node.name, uid, level.source, at_ns))
         return found
 
-    def _expect(self, cluster: str, node: str, *, simulated: bool) -> None:
+    def _inventory(self, record: Record, message: Message | None) -> list[v1.Finding]:
+        """A record of the inventory. What it says of nodes of other processes is theirs to know."""
+        if self._roster.known(record):
+            return []
+        if isinstance(message, v1.InventoryRecord):
+            said = message.device if message.HasField("device") else message.node
+            if not self._roster.is_past(said.cluster, said.node, record.timestamp_ns):
+                self._listed(said)
+            return []
+        removed = self._roster.removed(record)
+        return [] if removed is None else self._removed(removed)
+
+    def _listed(self, said: v1.NodeInfo | v1.DeviceInfo) -> None:
+        if not self._is_mine(said.cluster, said.node):
+            return
+        if isinstance(said, v1.DeviceInfo):
+            device = self._samples.fleet.device(self._samples.fleet.node(said.cluster, said.node), said.uid)
+            device.index, device.model = said.index, said.model
         # a simulated node that was never heard is a fleet that is not simulated today, not an incident
-        if not simulated:
-            silence.step(self._silence, [silence.Expected(cluster, node)])
+        if not said.simulated:
+            silence.step(self._silence, [silence.Expected(said.cluster, said.node)])
+
+    def _removed(self, gone: Removed) -> list[v1.Finding]:
+        """End what stands of the node or device, and know nothing of it any more; one that has spoken since is back already."""
+        cluster, name, uid, at_ns = gone
+        last, node = self._silence.nodes.get((cluster, name)), self._samples.fleet.nodes.get((cluster, name))
+        if last is not None and (last.at_ns or 0) > at_ns:
+            return []
+        devices = [] if node is None else [d for d in node.devices.values() if uid in ("", d.uid)]
+        entity = device_entity(uid) if uid else ""
+        found = ended_samples(self._samples, devices, at_ns)
+        for levels in (self._silence.levels, self._events.levels, self._forecasts.levels):
+            found += ended(levels, cluster, name, at_ns, entity)
+        if not uid:
+            self._forget(cluster, name)
+        else:
+            for device in devices:
+                self._samples.fleet.forget_device(device)
+        return found
+
+    def _is_past(self, record: Record, message: Message | None) -> bool:
+        """Whether it was said of a node before the inventory dropped it, and read only after."""
+        if not self._roster.gone or not isinstance(message, _OF_A_NODE):
+            return False
+        return self._roster.is_past(message.cluster, message.node, record.timestamp_ns)
 
     def _forget(self, cluster: str, node: str) -> None:
         self._samples.fleet.forget(cluster, node)

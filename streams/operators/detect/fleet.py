@@ -66,6 +66,11 @@ class Fleet:
         if node is not None:
             self._table.forget(d.row for d in node.devices.values())
 
+    def forget_device(self, device: Device) -> None:
+        """Drop one device."""
+        if device.node.devices.pop(device.uid, None) is not None:
+            self._table.forget([device.row])
+
     def devices(self) -> Iterator[Device]:
         for node in self.nodes.values():
             yield from node.devices.values()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from schemas import topics
 from schemas.codec import decode
 from schemas.flow import Reader, Rejected
 from schemas.telemetry import v1
 from streams.operators.detect.levels import Level, key_of
+from streams.operators.detect.roster import Roster
 from streams.operators.detect.silence import Last
 from streams.rules.condition import Happened, Silent
 
@@ -18,12 +19,24 @@ if TYPE_CHECKING:
     from streams.operators.detect.silence import Silence
 
 
-def inventory(reader: Reader) -> tuple[list[v1.DeviceInfo], list[v1.NodeInfo], int]:
-    """Devices and nodes that were not deleted, and how many records could not be read."""
+class Inventory(NamedTuple):
+    """What the inventory lists, how many records could not be read, and what the deletions in it were."""
+
+    devices: list[v1.DeviceInfo]
+    nodes: list[v1.NodeInfo]
+    refused: int
+    roster: Roster
+
+
+def inventory(reader: Reader) -> Inventory:
+    """Read all partitions of it to their ends."""
     newest: dict[bytes, v1.InventoryRecord] = {}
+    deleted: dict[bytes, int] = {}
+    upto: dict[int, int] = {}
     refused = 0
     for partition in range(reader.partitions(topics.INVENTORY)):
         for record in reader.read(topics.INVENTORY, partition):
+            upto[partition] = record.offset
             try:
                 message = decode(record)
             except Rejected:
@@ -34,9 +47,14 @@ def inventory(reader: Reader) -> tuple[list[v1.DeviceInfo], list[v1.NodeInfo], i
                 newest[key] = message
             else:
                 newest.pop(key, None)
+                deleted[key] = record.timestamp_ns
+    roster = Roster(upto, deleted.keys() & newest.keys())
+    for key, at_ns in deleted.items():
+        if key not in newest and key.count(b"/") == 1:
+            roster.note_gone(key, at_ns)
     devices = [r.device for r in newest.values() if r.HasField("device")]
     nodes = [r.node for r in newest.values() if r.HasField("node")]
-    return devices, nodes, refused
+    return Inventory(devices, nodes, refused, roster)
 
 
 def standing(reader: Reader) -> tuple[list[v1.Finding], int]:
