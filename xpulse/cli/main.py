@@ -23,6 +23,7 @@ VERBS: Final = {
     "topics": "create, show or tail the topics",
     "query": "print a range from whichever store is configured",
     "dlq": "list what could not be processed, or send it back",
+    "node": "forget a node that is gone for good",
     "health": "ask a role how it does",
     "config": "check the settings, or show every setting with its meaning",
     "doctor": "say what is off on this machine, why, and what to do",
