@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.table import Table
@@ -21,7 +22,8 @@ def draw(screen: Screen, height: int = 50, width: int = 160) -> RenderableType:
     """The whole screen; devices are cut to what `height` lines leave, and what was cut is said. In a narrow window (`width` columns) what
     can be missed best goes, so that numbers are never cut."""
     most_alerts, most_forecasts = (8, 4) if height >= 40 else (3, 2) if height >= 30 else (2, 1)
-    in_a_row = 3 if width >= 120 else 2
+    troubled = any(stage.restarts or stage.dead_letters for stage in screen.stages)
+    in_a_row = 3 if width >= (150 if troubled else 120) else 2
     notes = screen.notes[-3:] if height >= 30 else screen.notes[-1:]
     used = 12 + -(-len(screen.stages) // in_a_row) + max(1, min(len(screen.forecasts), most_forecasts)) + len(notes)
     used += max(1, min(len(screen.alerts), most_alerts + 1))
@@ -80,9 +82,21 @@ def _devices(rows: Sequence[DeviceRow], room: int, width: int) -> RenderableType
     least = {"#": 2, "load": bar_width + 5, "memory": bar_width + 5, "temp": 6, "power": 6, "age": 4}
     padding = (0, 1, 0, 1 if width >= 96 else 0)
     table = Table(expand=True, box=None, pad_edge=False, header_style="bold", padding=padding)
-    for name in ("node", "#", *(("model",) if with_model else ()), "used by", "load", "memory", "temp", "power", "age"):
+    names = ("node", "#", *(("model",) if with_model else ()), "used by", "load", "memory", "temp", "power", "age")
+    free = width - 4 - sum(least.values()) - len(names) * (padding[1] + padding[3])
+    model = min(free // 4, max((cell_len(row.model) for row in rows), default=0)) if with_model else 0
+    most = {"model": model, "used by": min(free - model - 12, max((cell_len(row.owner) for row in rows), default=0))}
+    most["node"] = free - sum(most.values())  # a long name is cut, so that the numbers are not
+    for name in names:
         right = name in ("#", "temp", "power", "age")
-        table.add_column(name, justify="right" if right else "left", no_wrap=True, overflow="ellipsis", min_width=least.get(name))
+        table.add_column(
+            name,
+            justify="right" if right else "left",
+            no_wrap=True,
+            overflow="ellipsis",
+            min_width=least.get(name),
+            max_width=max(7, most[name]) if name in most else None,
+        )
     several = len({row.cluster for row in rows}) > 1
     for row in rows[:room]:
         memory = row.memory_used_bytes / row.memory_total_bytes if row.memory_used_bytes is not None and row.memory_total_bytes else None
@@ -147,11 +161,12 @@ def _stages(rows: Sequence[StageRow], in_a_row: int) -> RenderableType:
     for row in rows:
         rate = UNKNOWN if row.per_second is None else f"{row.per_second:.1f}/s"
         lag = UNKNOWN if row.lag is None else str(row.lag)
-        cell = Text.assemble((f"{row.role:9} ", "bold"), (f"{row.state:8} ", _STATE.get(row.state, "")), f"{rate:>7} lag {lag}")
-        if row.restarts:
-            cell.append(f" restarts {row.restarts}", "bold yellow")
+        cell = Text.assemble((f"{row.role:9} ", "bold"), (f"{row.state:8} ", _STATE.get(row.state, "")))
+        if row.restarts:  # before the rate: where there is no room for all, trouble is seen
+            cell.append(f"restarts {row.restarts} ", "bold yellow")
         if row.dead_letters:
-            cell.append(f" dead letters {row.dead_letters}", "bold red")
+            cell.append(f"dlq {row.dead_letters} ", "bold red")
+        cell.append(f"{rate:>7} lag {lag}")
         cells.append(cell)
     for start in range(0, len(cells), in_a_row):
         table.add_row(*cells[start : start + in_a_row])

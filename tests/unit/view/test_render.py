@@ -31,10 +31,11 @@ def test_markup_in_a_name_is_shown_as_it_is(name: str) -> None:
     assert drawn.getvalue().count(name) == 11
 
 
-@pytest.mark.parametrize(("width", "height"), [(160, 48), (100, 30), (80, 24)])
-def test_no_number_is_cut_in_a_narrow_window_and_nothing_runs_over(width: int, height: int) -> None:
+@pytest.mark.parametrize("more", ["", "-of-the-second-hall.example.internal" * 3])
+@pytest.mark.parametrize(("width", "height"), [(160, 48), (120, 40), (100, 30), (80, 24)])
+def test_no_number_is_cut_in_a_narrow_window_and_nothing_runs_over(width: int, height: int, more: str) -> None:
     devices = [
-        DeviceRow("c", "sim-node-1", i, f"u{i}", "Simulated H100 80GB", "research/translate", 0.47, 8e10, 8.6e10, 52, 388, 1)
+        DeviceRow("c", f"sim-node-1{more}", i, f"u{i}", "Simulated H100 80GB", "research/translate", 0.47, 8e10, 8.6e10, 52, 388, 1)
         for i in range(16)
     ]
     alerts = [AlertRow("critical", "memory_nearly_full", "sim-node-1 #2", "serving/code", "memory is full " * 9, 100) for _ in range(12)]
@@ -45,7 +46,7 @@ def test_no_number_is_cut_in_a_narrow_window_and_nothing_runs_over(width: int, h
         devices=devices,
         alerts=alerts,
         forecasts=[ForecastRow("sim-node-1 #2", "memory_used_bytes", "18 s", 18.0, 1.0, "holt")] * 4,
-        stages=[StageRow(role, "starting", 32.6, 0, 0, 0) for role in ("attribute", "detect", "alert") * 3],
+        stages=[StageRow(role, "starting", 32.6, 0, 1, 12) for role in ("attribute", "detect", "alert") * 3],
         resolved_total=1,
         notes=["a note " * 40] * 5,
         memory_bytes=500 << 20,
@@ -60,4 +61,4 @@ def test_no_number_is_cut_in_a_narrow_window_and_nothing_runs_over(width: int, h
     for part in ("sim-node-1", "research/translate", "47%", "93%", "52 °C", "388 W", "1 s"):
         assert part in row
     assert "critical" in drawn.getvalue()
-    assert sum("lag 0" in line for line in lines) == (3 if width == 160 else 5)
+    assert sum("starting restarts 1 dlq 12" in line for line in lines) == (3 if width == 160 else 5)
