@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from streams.rules import Rule
     from streams.settings import Detect
 
+FORGET_NS: Final = 24 * 3600 * 1_000_000_000
+"""Devices, services and owners not heard of for so long are forgotten; nodes never are: they are missed until somebody says otherwise."""
+
+_LOOK_NS: Final = 3600 * 1_000_000_000
 _MAINTENANCE: Final = {
     v1.DeviceEventKind.DEVICE_EVENT_KIND_MAINTENANCE: True,
     v1.DeviceEventKind.DEVICE_EVENT_KIND_MAINTENANCE_ENDED: False,
@@ -71,6 +75,7 @@ class DetectProcessor:
         self._events = events.start(rules, times)
         self._forecasts = forecasts.start(rules, times)
         self._counts: Counter[str] = Counter()
+        self._next_look_ns = 0
         labels, fleet = self._labels, self._samples.fleet
         self._samples.about = labels.about_device
         self._samples.owner = lambda d: labels.owner(d.node.cluster, d.node.name, d.uid)
@@ -109,10 +114,14 @@ class DetectProcessor:
     @property
     def dropped(self) -> Counter[str]:
         """What was left out, by reason: batches and windows taken in before, or that no service can be named for; `state_unreadable`,
-        records that a restore could not read; `forgotten_node`, what was said of a node before `xpulse node forget` and read after."""
+        records that a restore could not read; `forgotten_node`, what was said of a node before `xpulse node forget` and read after;
+        `…_forgotten`, what was known of an entity and made room for others."""
         found = Counter({f"sample_batch_{name}": n for name, n in self._samples.counts.items() if name != "counter_went_back"})
         found.update({f"inference_{name}": n for name, n in self._services.counts.items()})
         found["state_unreadable"] = self._counts["restore_rejected_total"]
+        found["context_forgotten"] = self._labels.context.dropped
+        found["event_forgotten"] = self._events.ended_ns.dropped + self._events.raised_ns.dropped
+        found["forecast_forgotten"] = self._forecasts.made_ns.dropped
         found["forgotten_node"] = self._counts["forgotten_node_total"]
         return +found
 
@@ -200,6 +209,11 @@ class DetectProcessor:
         found = silence.step(self._silence, [tick])[1]
         found += events.step(self._events, [tick])[1]
         found += forecasts.step(self._forecasts, [tick])[1]
+        if tick.at_ns >= self._next_look_ns:
+            self._next_look_ns = tick.at_ns + _LOOK_NS
+            self._counts["forgotten_devices_total"] += samples.forget_older(self._samples, tick.at_ns - FORGET_NS)
+            self._counts["forgotten_services_total"] += services.forget_older(self._services, tick.at_ns - FORGET_NS)
+            self._labels.forget_older(tick.at_ns - FORGET_NS)
         return list(_outs(found))
 
     def _seen(self) -> list[events.Seen]:

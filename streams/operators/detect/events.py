@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from schemas.flow import Tick
 from schemas.identity import device_entity, node_entity
+from schemas.recent import Recent
 from schemas.telemetry import v1
 from streams.operators.detect.findings import About, finding
 from streams.operators.detect.levels import LevelKey, Levels
@@ -17,6 +18,14 @@ if TYPE_CHECKING:
 
     from streams.operators.detect.samples import Times
     from streams.rules.model import Rule
+
+
+MOST_REMEMBERED: Final = 100_000
+"""Levels of which it is known when they last began or ended: as many as there may be devices in one process."""
+
+
+def _times_ns() -> Recent[LevelKey, int]:
+    return Recent(MOST_REMEMBERED)
 
 
 class Seen(NamedTuple):
@@ -47,8 +56,8 @@ class Events:
 
     rules: tuple[_EventRule, ...]
     levels: Levels
-    ended_ns: dict[LevelKey, int] = field(default_factory=dict)
-    raised_ns: dict[LevelKey, int] = field(default_factory=dict)
+    ended_ns: Recent[LevelKey, int] = field(default_factory=_times_ns)
+    raised_ns: Recent[LevelKey, int] = field(default_factory=_times_ns)
     about: Callable[[v1.DeviceEvent, str], About] = _plain
     owner: Callable[[v1.DeviceEvent], v1.Workload | None] = lambda _: None
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from schemas.flow import Tick
+from schemas.recent import Recent
 from streams.operators.detect.findings import About, finding, unit_of
 from streams.operators.detect.levels import LevelKey, Levels
 from streams.operators.detect.wording import duration, quantity
@@ -19,6 +20,16 @@ if TYPE_CHECKING:
     from streams.rules.model import Rule
 
 
+MOST_SERIES: Final = 300_000
+"""Series of which it is known when their newest forecast was made: three of each device that one process may have."""
+
+_Series = tuple[str, str, str]
+
+
+def _made_ns() -> Recent[_Series, int]:
+    return Recent(MOST_SERIES)
+
+
 def _plain(forecast: v1.Forecast) -> About:
     words = {"uid": forecast.uid} if forecast.uid else {}
     return About(forecast.entity, forecast.cluster, forecast.node, forecast.simulated, words=words)
@@ -30,7 +41,7 @@ class Forecasts:
 
     rules: tuple[tuple[Rule, Forecasted], ...]
     levels: Levels
-    made_ns: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    made_ns: Recent[_Series, int] = field(default_factory=_made_ns)
     about: Callable[[v1.Forecast], About] = _plain
     owner: Callable[[v1.Forecast], v1.Workload | None] = lambda _: None
 

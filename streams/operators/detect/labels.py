@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from schemas.identity import device_entity, node_entity
+from schemas.recent import Recent
 from schemas.telemetry import v1
 from schemas.values import name_of
 from streams.operators.detect.findings import About
@@ -15,13 +16,21 @@ if TYPE_CHECKING:
     from streams.operators.detect.fleet import Device, Fleet
 
 
+MOST_ENTITIES: Final = 20_000
+"""Entities whose context events are kept. One of them, with four events, takes some 3 KiB."""
+
+
+def _contexts() -> Recent[tuple[str, str], deque[v1.ContextEvent]]:
+    return Recent(MOST_ENTITIES)
+
+
 @dataclass(slots=True)
 class Labels:
-    """Newest usage of each (cluster, node, source), and the newest `keep` context events of each (cluster, entity)."""
+    """Newest usage of each (cluster, node, source), and the newest `keep` context events of each (cluster, entity) heard of lately."""
 
     keep: int
     usage: dict[tuple[str, str, str], v1.AttributedBatch] = field(default_factory=dict)
-    context: dict[tuple[str, str], deque[v1.ContextEvent]] = field(default_factory=dict)
+    context: Recent[tuple[str, str], deque[v1.ContextEvent]] = field(default_factory=_contexts)
     _sources: dict[tuple[str, str], set[str]] = field(default_factory=dict)
 
     def used(self, batch: v1.AttributedBatch) -> None:
@@ -36,7 +45,9 @@ class Labels:
 
     def happened(self, event: v1.ContextEvent) -> None:
         """Take a context event in; one that is known by its id is left out."""
-        events = self.context.setdefault((event.cluster, event.entity), deque(maxlen=self.keep))
+        place = (event.cluster, event.entity)
+        events = self.context.get(place, deque(maxlen=self.keep))
+        self.context[place] = events
         if not (event.id and any(event.id == known.id for known in events)):
             events.append(event)
 
@@ -79,6 +90,14 @@ class Labels:
     def about_forecast(self, forecast: v1.Forecast, fleet: Fleet) -> About:
         device = fleet.find(forecast.cluster, forecast.node, forecast.uid)
         return self.about(forecast.entity, forecast.cluster, forecast.node, simulated=forecast.simulated, uid=forecast.uid, device=device)
+
+    def forget_older(self, than_ns: int) -> None:
+        """Drop the usage of nodes and sources that was taken before."""
+        for key in [key for key, batch in self.usage.items() if batch.taken_at_ns < than_ns]:
+            del self.usage[key]
+            self._sources[key[:2]].discard(key[2])
+            if not self._sources[key[:2]]:
+                del self._sources[key[:2]]
 
     def forget(self, cluster: str, node: str) -> None:
         """Drop the usage of a node; context events are few and stay."""

@@ -97,6 +97,15 @@ def step(state: Samples, items: Sequence[Taken]) -> tuple[Samples, list[v1.Findi
     return state, [f for _, _, f in found]
 
 
+def forget_older(state: Samples, than_ns: int) -> int:
+    """Drop devices that were last read before, as a card that was replaced; how many. One never read is the inventory's to take away."""
+    seen_ns = state.table["seen_ns"]
+    old = [device for device in state.fleet.devices() if 0 < seen_ns[device.row] < than_ns]
+    for device in old:
+        state.fleet.forget_device(device)
+    return len(old)
+
+
 def _round(columns: Columns, where: slice | NDArray[np.intp]) -> thresholds.Round:
     absent = None if columns.absent is None else columns.absent[where]
     return thresholds.Round(columns.rows[where], columns.at_ns[where], columns.epoch[where], columns.values[where], absent)

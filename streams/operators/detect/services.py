@@ -109,6 +109,13 @@ def step(state: Services, items: Sequence[v1.InferenceWindow]) -> tuple[Services
     return state, [f for _, _, f in found]
 
 
+def forget_older(state: Services, than_ns: int) -> int:
+    """Drop services whose newest window ended before; how many they were."""
+    old = [key for key, service in state.services.items() if max((at for at, _ in service.instances.values()), default=0) < than_ns]
+    state.table.forget([state.services.pop(key).row for key in old])
+    return len(old)
+
+
 def _worst(service: Service) -> list[float]:
     """Highest value of each metric over the instances, NaN where none said it."""
     return [
