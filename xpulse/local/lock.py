@@ -17,7 +17,10 @@ class StackLock:
         self._path = folder / "up.lock"
 
     def __enter__(self) -> StackLock:
-        self._file = self._path.open("a+", encoding="ascii")
+        try:
+            self._file = self._path.open("a+", encoding="ascii")
+        except OSError as error:
+            raise UsageError(f"state folder {self._path.parent} cannot be written: {error.strerror}; set XPULSE_STATE_DIR") from None
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

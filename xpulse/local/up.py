@@ -263,7 +263,7 @@ class Run:
         )
         body["interrupted"] = interrupted
         self._write(body)
-        return 0
+        return 1 if body["samples"]["missing"] and not interrupted else 0
 
     def _missing(self, counted: Tally) -> dict[Epoch, list[int]]:
         try:
