@@ -6,15 +6,23 @@ import copy
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from schemas import topics
 from schemas.codec import decode
 from schemas.flow import Record, Rejected
+from schemas.recent import Recent
 from schemas.telemetry import v1
 from schemas.values import name_of
 
 FOLLOWED = (topics.SAMPLES, topics.USAGE, topics.FINDINGS, topics.ALERTS, topics.FORECASTS, topics.DLQ)
+
+
+MOST: Final = 20_000
+"""Keys of each table that is kept in a run without an end; what nobody has mentioned for longest makes room."""
+
+MOST_REASONS: Final = 500
+OTHER: Final = "other reasons"
 
 
 class Epoch(NamedTuple):
@@ -35,11 +43,12 @@ class Taken(NamedTuple):
 
 @dataclass
 class Tally:
-    """`detailed` keeps each batch's identity for the comparison with the store; leave it off for runs without an end."""
+    """`detailed` keeps each batch's identity for the comparison with the store, and each entity's counts. Leave it off for runs without an
+    end: the memory then stays within bounds, entities are counted together (as ""), and of the timeline the last is kept."""
 
     detailed: bool = False
     published: dict[Epoch, dict[int, Taken]] = field(default_factory=dict)
-    last_sequence: dict[Epoch, int] = field(default_factory=dict)
+    last_sequence: dict[Epoch, int] = field(default_factory=lambda: Recent(MOST))
     batches: int = 0
     repeated: int = 0
     device_samples: int = 0
@@ -47,11 +56,11 @@ class Tally:
     attributed_batches: int = 0
     owners: Counter[str] = field(default_factory=Counter)
     findings: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    active: dict[tuple[str, str, str], bool] = field(default_factory=dict)
+    active: dict[tuple[str, str, str], bool] = field(default_factory=lambda: Recent(MOST))
     transitions: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     transition_ids: Counter[tuple[str, str, int]] = field(default_factory=Counter)
-    alerts: dict[str, v1.Alert] = field(default_factory=dict)
-    forecasts: dict[tuple[str, str, str], v1.Forecast] = field(default_factory=dict)
+    alerts: dict[str, v1.Alert] = field(default_factory=lambda: Recent(MOST))
+    forecasts: dict[tuple[str, str, str], v1.Forecast] = field(default_factory=lambda: Recent(MOST))
     forecast_breaches: Counter[tuple[str, str]] = field(default_factory=Counter)
     dead_letters: Counter[tuple[str, str]] = field(default_factory=Counter)
     malformed: Counter[str] = field(default_factory=Counter)
@@ -62,12 +71,15 @@ class Tally:
         for record in records:
             if record.topic == topics.DLQ:
                 headers = dict(record.headers)
-                self.dead_letters[(_text(headers.get("group")), _text(headers.get("reason")))] += 1
+                group, reason = _text(headers.get("group")), _text(headers.get("reason"))
+                known = (group, reason) in self.dead_letters or len(self.dead_letters) < MOST_REASONS
+                self.dead_letters[(group, reason if known else OTHER)] += 1
                 continue
             try:
                 message = decode(record)
             except Rejected as error:
-                self.malformed[error.reason] += 1
+                known = error.reason in self.malformed or len(self.malformed) < MOST_REASONS
+                self.malformed[error.reason if known else OTHER] += 1
                 continue
             match message:
                 case v1.SampleBatch():
@@ -102,15 +114,23 @@ class Tally:
     def _finding(self, finding: v1.Finding) -> None:
         key = (finding.rule, finding.cluster, finding.entity)
         if self.active.get(key, False) != finding.active:
-            self.findings[(finding.rule, finding.entity, "active" if finding.active else "clear")] += 1
-        self.active[key] = finding.active
+            self.findings[(finding.rule, self._name(finding.entity), "active" if finding.active else "clear")] += 1
+        if finding.active:
+            self.active[key] = True
+        else:
+            self.active.pop(key, None)
 
     def _alert(self, alert: v1.Alert) -> None:
         status = name_of(v1.AlertStatus.DESCRIPTOR, alert.status)
-        self.transition_ids[(alert.fingerprint, alert.episode, alert.status)] += 1
-        if self.transition_ids[(alert.fingerprint, alert.episode, alert.status)] == 1:
-            self.transitions[(alert.rule, alert.entity, status)] += 1
+        key = (alert.fingerprint, alert.episode, alert.status)
+        self.transition_ids[key] += 1
+        if self.transition_ids[key] == 1:
+            self.transitions[(alert.rule, self._name(alert.entity), status)] += 1
             self.timeline.append((alert.at_ns, alert.rule, alert.entity, status))
+        if not self.detailed and len(self.timeline) > MOST:
+            del self.timeline[: MOST // 2]
+            for old in list(self.transition_ids)[: -MOST // 2]:
+                del self.transition_ids[old]
         if status == "resolved":
             self.alerts.pop(alert.fingerprint, None)
         else:
@@ -123,7 +143,10 @@ class Tally:
             return
         self.forecasts[key] = forecast
         if forecast.breach_probability_ratio >= 0.5:
-            self.forecast_breaches[forecast.entity, forecast.metric] += 1
+            self.forecast_breaches[self._name(forecast.entity), forecast.metric] += 1
+
+    def _name(self, entity: str) -> str:
+        return entity if self.detailed else ""
 
     def snapshot(self) -> Tally:
         """A copy that stands still."""

@@ -3,12 +3,14 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import pytest
 
 from schemas import topics
 from schemas.codec import encode
 from schemas.flow import Out, Record
 from schemas.store import Event, Interval, Latest, Measurement, Series, Tags
 from schemas.telemetry import v1
+from xpulse.local import tally as tally_module
 from xpulse.local.summary import not_stored, summarise
 from xpulse.local.tally import Epoch, Tally
 
@@ -131,7 +133,7 @@ def test_a_restarted_agent_begins_a_new_epoch_and_leaves_a_tail() -> None:
 
 
 def test_a_doubled_alert_shows_and_counts_once() -> None:
-    tally = Tally()
+    tally = Tally(detailed=True)
     tally.add(
         [alert(v1.AlertStatus.ALERT_STATUS_FIRING), alert(v1.AlertStatus.ALERT_STATUS_FIRING), alert(v1.AlertStatus.ALERT_STATUS_RESOLVED)]
     )
@@ -152,7 +154,7 @@ def test_what_a_later_release_says_is_counted_under_its_number() -> None:
     usage = v1.AttributedBatch(cluster="c", node="n", source="s", taken_at_ns=1, rows=[v1.Attributed(uid="a", owner_state=99)])  # type: ignore[arg-type]  # not known here
     tally.add([alert(98), record(encode(topics.USAGE, b"c/n", usage))])  # type: ignore[arg-type]  # as above
     assert tally.owners == {"unknown_99": 1}
-    assert tally.transitions == {("memory", "device/a", "unknown_98"): 1}
+    assert tally.transitions == {("memory", "", "unknown_98"): 1}
 
 
 def test_equal_device_names_in_two_clusters_are_two_forecasts() -> None:
@@ -160,3 +162,23 @@ def test_equal_device_names_in_two_clusters_are_two_forecasts() -> None:
     made = [v1.Forecast(cluster=c, node="n", entity="device/nvidia:n:0000:01:00.0", metric="m", made_at_ns=1) for c in "ab"]
     tally.add([record(encode(topics.FORECASTS, b"k", one)) for one in made])
     assert len(tally.forecasts) == 2
+
+
+def test_a_run_without_an_end_keeps_its_memory_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tally_module, "MOST", 10)
+    monkeypatch.setattr(tally_module, "MOST_REASONS", 3)
+    tally = Tally()
+    for n in range(50):
+        finding = v1.Finding(rule="memory", cluster="c", entity=f"device/{n}", active=True, observed_at_ns=1)
+        cleared = v1.Finding(rule="memory", cluster="c", entity=f"device/{n}", active=False, observed_at_ns=2)
+        tally.add([record(encode(topics.FINDINGS, b"k", one)) for one in ([finding, cleared] if n % 2 else [finding])])
+        tally.add([alert(v1.AlertStatus.ALERT_STATUS_FIRING, f"f-{n}"), alert(v1.AlertStatus.ALERT_STATUS_RESOLVED, f"f-{n}")])
+        tally.add([batch(1, epoch=n + 1), batch(2, epoch=n + 1)])
+        tally.add([Record(topics.DLQ, 0, n, b"k", b"v", (("group", b"g"), ("reason", b"reason %d" % n)), 0)])
+    assert tally.findings == {("memory", "", "active"): 50, ("memory", "", "clear"): 25}
+    assert tally.transitions == {("memory", "", "firing"): 50, ("memory", "", "resolved"): 50}
+    assert sum(tally.dead_letters.values()) == 50
+    assert tally.dead_letters["g", "other reasons"] == 47
+    assert tally.timeline[-1] == (5 * S, "memory", "device/a", "resolved")
+    for kept in (tally.active, tally.transition_ids, tally.timeline, tally.last_sequence, tally.alerts):
+        assert len(kept) <= 10
