@@ -26,6 +26,9 @@ CheckRejects = Callable[[str, int, int, str], None]
 """Called with role, records, rejected ones and the last reason; raises where the role should stop instead of rejecting on."""
 
 _LEAST_RETRY_SECONDS: Final = 0.05
+_LOW_NS: Final = 1_000_000_000
+"""How long the broker's word on the lowest offset of a partition counts: a transactional producer leaves a gap every few records."""
+
 _MOST_KEYS: Final = 100_000
 _NODE_KEYS: Final = frozenset({"cluster/node", "cluster/node[/uid]"})
 
@@ -63,6 +66,7 @@ class Driver:
         self._in_hand = False
         self._partitions: dict[str, int] = {}
         self._keys: set[tuple[str, int, bytes]] = set()
+        self._lows: dict[Partition, tuple[int, int]] = {}
 
     def has_work(self) -> bool:
         """Whether a record waits or is in hand. Callable from any thread."""
@@ -124,6 +128,7 @@ class Driver:
                 self._fail(error)
                 return
             self._last_tick_ns = at_ns
+            self._status.trouble = ""
             if not (self._processor.silent_rebuild and any(place.rebuilding for place in self.places.values())):
                 await self._send(emitted)
 
@@ -143,7 +148,7 @@ class Driver:
 
     async def _work(self, record: Record, place: Place) -> None:
         if record.offset > place.next and not topic(record.topic).compacted:
-            self._note_lost(LostRange(record.topic, record.partition, place.next, record.offset - 1))
+            await self._look_into_gap(record, place)
         if record.key is not None and (record.topic, record.partition, record.key) not in self._keys:
             self._check_partitioner(record, record.key)
         rebuilt = record.offset < place.rebuild_until
@@ -158,7 +163,6 @@ class Driver:
             await self._send(emitted)
             self._status.processed_total += 1
             self._status.last_success_ns = self._clock()
-            self._status.trouble = ""
         place.next = record.offset + 1
         place.watermark_ns = max(record.timestamp_ns, place.watermark_ns or 0)
         self._progress()
@@ -166,7 +170,9 @@ class Driver:
     async def _process(self, record: Record) -> Sequence[Emitted]:
         while True:
             try:
-                return self._processor.process([record])
+                emitted = self._processor.process([record])
+                self._status.trouble = ""
+                return emitted
             except Busy as busy:
                 self._status.retries_total += 1
                 self._status.trouble = busy.reason
@@ -194,6 +200,7 @@ class Driver:
         if not emitted:
             return
         await self._publish(emitted)
+        self._status.trouble = ""  # whatever the publisher waited for is over
         self._status.published_total += sum(1 for one in emitted if isinstance(one, Out))
         self._status.dead_letters_total += sum(1 for one in emitted if isinstance(one, DeadLetter))
 
@@ -210,6 +217,25 @@ class Driver:
         status.ready = status.ready or (bool(self.places) and not any(place.rebuilding for place in self.places.values()))
         if isinstance(self._processor, CountsDrops):
             status.dropped_total = self._processor.dropped.copy()
+
+    async def _look_into_gap(self, record: Record, place: Place) -> None:
+        """Offsets without a record: lost where the broker no longer has them, else marks of transactions, which nobody ever sees."""
+        partition, now_ns = Partition(record.topic, record.partition), self._clock()
+        low, asked_ns = self._lows.get(partition, (0, 0))
+        if low <= place.next and abs(now_ns - asked_ns) >= _LOW_NS:
+            try:
+                low = await asyncio.get_running_loop().run_in_executor(None, self._lowest, partition)
+            except Exception:
+                log.exception("the broker does not say which records it has", extra=partition._asdict())
+                low = record.offset  # not known: rather too much is called lost than nothing
+            else:
+                self._lows[partition] = low, now_ns
+        if place.next < low:
+            self._note_lost(LostRange(*partition, place.next, min(low, record.offset) - 1))
+
+    def _lowest(self, partition: Partition) -> int:
+        with self._open_reader() as reader:
+            return reader.bounds(*partition)[0]
 
     def _note_lost(self, lost: LostRange) -> None:
         self._status.lost_ranges.append(lost)

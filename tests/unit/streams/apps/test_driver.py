@@ -50,8 +50,12 @@ class Processor:
 
 
 class Log(LogReader):
+    def __init__(self, low: int, logs: Mapping[tuple[str, int], Sequence[Record]]) -> None:
+        super().__init__(logs)
+        self.low = low
+
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
-        return 0, len(self.logs[topic, partition])
+        return self.low, len(self.logs[topic, partition])
 
     def timestamps(self, offsets: Mapping[Partition, int]) -> dict[Partition, int]:
         return {p: self.logs[p][offset].timestamp_ns for p, offset in offsets.items()}
@@ -68,7 +72,7 @@ class Bench:
         self.published: list[bytes | None] = []
         self.dead: list[str] = []
         self.partitions = 1
-        self.progress = 0
+        self.progress = self.low = self.opened = self.retries = 0
         self.status = RunnerStatus("echo")
         self.driver = Driver(
             processor,
@@ -81,12 +85,17 @@ class Bench:
         )
 
     async def _publish(self, emitted: Sequence[Emitted]) -> None:
+        for _ in range(self.retries):
+            self.driver.note_retry("no answer from the broker")
         self.published += [one.value for one in emitted if isinstance(one, Out)]
         self.dead += [one.reason for one in emitted if isinstance(one, DeadLetter)]
 
     @contextmanager
     def _open(self) -> Iterator[Log]:
-        yield Log({HERE: [record(n) for n in range(10)], Partition(HERE.topic, self.partitions - 1): [record(n) for n in range(10)]})
+        self.opened += 1
+        yield Log(
+            self.low, {HERE: [record(n) for n in range(10)], Partition(HERE.topic, self.partitions - 1): [record(n) for n in range(10)]}
+        )
 
     def _beat(self) -> None:
         self.progress += 1
@@ -176,12 +185,50 @@ def test_keys_where_no_producer_of_ours_would_put_them_are_counted_once_each() -
     assert 0 < bench.status.foreign_keys_total == len(foreign) < 8
 
 
-def test_a_gap_in_the_offsets_is_a_loss() -> None:
+@pytest.mark.parametrize(
+    ("low", "lost"),
+    [(0, []), (2, []), (5, [LostRange(*HERE, 2, 4)]), (7, [LostRange(*HERE, 2, 6)]), (9, [LostRange(*HERE, 2, 6)])],
+    ids=["marks of transactions", "just there", "in part", "retention", "and more since"],
+)
+def test_of_a_gap_in_the_offsets_only_what_the_broker_no_longer_has_is_lost(low: int, lost: list[LostRange]) -> None:
     async def scenario() -> None:
         bench = Bench(Processor())
         await bench.driver.assign({HERE: 2}, 1)
+        bench.low = low
         await bench.driver.take(record(7), 1)
-        assert bench.status.lost_ranges == [LostRange(*HERE, 2, 6)]
+        assert bench.status.lost_ranges == lost
+        assert bench.published == [b"v"]
+
+    asyncio.run(scenario())
+
+
+def test_gaps_that_follow_one_another_do_not_ask_the_broker_each_time() -> None:
+    async def scenario() -> None:
+        bench = Bench(Processor())
+        await bench.driver.assign({HERE: 0}, 1)
+        before = bench.opened
+        for offset in (2, 4, 6, 8):
+            await bench.driver.take(record(offset), 1)
+        assert bench.opened == before + 1
+        assert bench.status.lost_ranges == []
+
+    asyncio.run(scenario())
+
+
+def test_trouble_is_over_when_a_tick_or_a_publish_goes_well_although_no_record_comes() -> None:
+    async def scenario() -> None:
+        processor = Processor()
+        bench = Bench(processor)
+        await bench.driver.assign({HERE: 10}, 1)
+        processor.answers = [Busy(0.0, "store away")]
+        await bench.driver.tick({HERE: (10, 1001 * S)})
+        assert bench.status.trouble == "store away"
+        await bench.driver.tick({HERE: (10, 1002 * S)})
+        assert bench.status.trouble == ""
+        bench.retries = 1
+        await bench.driver.tick({HERE: (10, 1003 * S)})
+        assert bench.status.retries_total == 1
+        assert bench.status.trouble == ""
 
     asyncio.run(scenario())
 
