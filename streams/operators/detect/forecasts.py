@@ -90,14 +90,25 @@ def _near(forecast: v1.Forecast, when: Forecasted, *, was_active: bool) -> bool:
         return False
     if was_active:
         return forecast.breach_probability_ratio >= when.clear_probability_ratio
-    soon = forecast.HasField("eta_p50_seconds") and forecast.eta_p50_seconds <= when.within_seconds
+    eta_seconds = _eta_seconds(forecast, "p50")
+    soon = eta_seconds is not None and eta_seconds <= when.within_seconds
     return soon and forecast.breach_probability_ratio >= when.probability_ratio
+
+
+def _eta_seconds(forecast: v1.Forecast, quantile: str) -> float | None:
+    """From when it was made, at least 0; the message counts from the end of its history. None: beyond the horizon."""
+    name = f"eta_{quantile}_seconds"
+    if not forecast.HasField(name):
+        return None
+    age_seconds = (forecast.made_at_ns - forecast.history_until_ns) / 1e9 if forecast.history_until_ns else 0.0
+    seconds: float = getattr(forecast, name)
+    return max(0.0, seconds - max(0.0, age_seconds))
 
 
 def _finding(state: Forecasts, rule: Rule, forecast: v1.Forecast, until_ns: int) -> v1.Finding:
     at_ns = forecast.made_at_ns
-    etas = {"p10": "eta_p10_seconds", "p50": "eta_p50_seconds", "p90": "eta_p90_seconds"}
-    said = {p: duration(getattr(forecast, name)) if forecast.HasField(name) else "beyond" for p, name in etas.items()}
+    etas = {p: _eta_seconds(forecast, p) for p in ("p10", "p50", "p90")}
+    said = {p: "beyond" if seconds is None else duration(seconds) for p, seconds in etas.items()}
     probability = quantity(forecast.breach_probability_ratio, "1", ratio=True)
     evidence = {"probability": probability, "forecast_model": forecast.model, "history_points": str(forecast.history_points)}
     evidence |= {f"eta_{p}": text for p, text in said.items()}

@@ -144,6 +144,14 @@ def test_a_prediction_says_when_how_likely_and_by_which_model() -> None:
     assert "in 10 min, probability 90 %" in found.summary
 
 
+def test_the_time_to_a_crossing_counts_from_when_the_forecast_was_made_not_from_the_end_of_its_history() -> None:
+    late = forecast(0, eta=600, eta_p10_seconds=60, eta_p90_seconds=7_500, history_until_ns=at(-120))
+    found = forecasts.step(forecasts.start(RULES, TIMES), [late])[1][0]
+    assert {q: found.evidence[f"eta_{q}"] for q in ("p10", "p50", "p90")} == {"p10": "0 s", "p50": "8 min", "p90": "2 h 3 min"}
+    assert "in 8 min" in found.summary
+    assert predicted(forecast(0, eta=7_300, history_until_ns=at(-120))) == [(0, True)], "within two hours of now"
+
+
 def test_a_finding_is_never_valid_longer_than_its_forecast() -> None:
     found = forecasts.step(forecasts.start(RULES, TIMES), [forecast(0), Tick(at(50))])[1]
     assert [f.valid_until_ns for f in found] == [at(45), at(60)]
