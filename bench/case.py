@@ -50,12 +50,15 @@ CASES: Final = tuple(Case(bus, runner) for bus in ("embedded", "kafka") for runn
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one run measured. `samples` to `owner_unknown` count device samples; CPU is in µs a device sample, by process."""
+    """What one run measured. All but `findings` and what follows count device samples; those `timed` took `seconds`.
+
+    CPU is in µs a timed device sample, by process.
+    """
 
     case: Case
     samples: int
+    timed: int
     seconds: float
-    event_seconds: int
     attributed: int
     stored: int
     owner_unknown: int
@@ -67,7 +70,7 @@ class Outcome:
 
     @property
     def per_second(self) -> float:
-        return self.samples / self.seconds
+        return self.timed / self.seconds
 
     @property
     def missing(self) -> int:
@@ -95,13 +98,14 @@ def run(case: Case, load: Load, folder: Path, *, seconds: float, on_progress: fl
         with Stack(place, case.runner, folder) as stack:
             passage = flow.run(load, stack, feeder, readers, seconds=seconds, on_progress=on_progress)
             unknown = stack.dropped("attribute")
-            devices, samples = load.shape.devices, passage.batches * load.shape.devices
+            devices = load.shape.devices
+            samples, timed = passage.batches * devices, passage.timed * devices
             points, waited = _count(stored, samples)
     return Outcome(
         case=case,
         samples=samples,
+        timed=timed,
         seconds=passage.seconds + waited,
-        event_seconds=passage.ticks,
         attributed=passage.done["attribute"].published * devices,
         stored=points,
         owner_unknown=unknown,
@@ -109,7 +113,7 @@ def run(case: Case, load: Load, folder: Path, *, seconds: float, on_progress: fl
         alert_records=passage.done["alert"].published,
         dead_letters=sum(done.dead_letters for done in passage.done.values()),
         lost_ranges=sum(done.lost_ranges for done in passage.done.values()),
-        cpu_us={name: spent / samples * 1e6 for name, spent in passage.cpu_seconds.items()},
+        cpu_us={name: spent / timed * 1e6 for name, spent in passage.cpu_seconds.items()},
     )
 
 

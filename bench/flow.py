@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 WINDOW: Final = 6000
 """Records a role may lag behind: at most 3 MiB of a partition where four hold the fleet's nodes."""
 
+WARM_TICKS: Final = 11
+"""Every first sample is full, makes its series and its identity known; the first usage is stored within ten seconds."""
+
 LINGER_MS: Final = 10
 _ASK_SECONDS: Final = 0.2
 _DRAIN_ASK_SECONDS: Final = 0.05
@@ -45,10 +48,10 @@ class Stuck(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """What went through: `batches` of samples in `seconds` from the first one published until the last one was through every role."""
+    """What went through: `batches` of samples, of them `timed` ones in `seconds` until the last one was through every role."""
 
-    ticks: int
     batches: int
+    timed: int
     seconds: float
     done: dict[str, Done]
     cpu_seconds: dict[str, float]
@@ -91,26 +94,37 @@ def run(
 ) -> Passage:
     """Publish tick after tick until `seconds` have passed or the load is at its end, then wait for the rest.
 
-    `readers` gives each role the topics it reads.
+    `readers` gives each role the topics it reads. The clock starts after the first ticks, when every series is known to every role.
     """
     sent: Counter[str] = Counter()
     follow = _Follow(stack, readers, sent, load.shape.devices, on_progress)
-    cpu_before, own_before = stack.cpu_seconds(), time.process_time()
-    ticks = 0
-    while ticks < load.shape.ticks and follow.seconds < seconds:
-        messages = list(load.tick(ticks))
+
+    def publish(number: int) -> None:
+        messages = list(load.tick(number))
         follow.make_room(len(messages))
         feeder.send(messages)
         sent.update(message.topic for message in messages)
+
+    warm = min(WARM_TICKS, load.shape.ticks // 2)
+    for number in range(warm):
+        publish(number)
+    feeder.flush()
+    follow.drain(attributed=False)
+    before = sent[topics.SAMPLES]
+    cpu_before, own_before = stack.cpu_seconds(), time.process_time()
+    follow.start()
+    ticks = warm
+    while ticks < load.shape.ticks and follow.seconds < seconds:
+        publish(ticks)
         ticks += 1
     closing = list(load.closing(ticks - 1))
     feeder.send(closing)
     feeder.flush()
     sent.update(message.topic for message in closing)
-    done, took = follow.drain()
+    took = follow.drain(attributed=True)
     cpu = {name: after - cpu_before[name] for name, after in stack.cpu_seconds().items()}
     cpu["producer"] = time.process_time() - own_before
-    return Passage(ticks, sent[topics.SAMPLES], took, done, cpu)
+    return Passage(sent[topics.SAMPLES], sent[topics.SAMPLES] - before, took, follow.last, cpu)
 
 
 class _Follow:
@@ -124,7 +138,12 @@ class _Follow:
         self._on_progress = on_progress
         self._began = self._moved = time.monotonic()
         self._room = WINDOW
-        self._last: dict[str, Done] = {}
+        self._before = 0
+        self.last: dict[str, Done] = {}
+
+    def start(self) -> None:
+        """Time and samples count from now on."""
+        self._began, self._before = time.monotonic(), self._sent[topics.SAMPLES]
 
     @property
     def seconds(self) -> float:
@@ -141,28 +160,29 @@ class _Follow:
                 time.sleep(_ASK_SECONDS)
         self._room -= records
 
-    def drain(self) -> tuple[dict[str, Done], float]:
-        """Wait until every role has done what it was sent; how long it all took."""
+    def drain(self, *, attributed: bool) -> float:
+        """Wait until every role has done what it was sent, and every sample is attributed if so asked; the seconds since the start."""
         while True:
             self._ask()
             took = self.seconds
-            if self._last["attribute"].published >= self._sent[topics.SAMPLES] and max(self._lags().values()) <= 0:
-                return self._last, took
+            whole = not attributed or self.last["attribute"].published >= self._sent[topics.SAMPLES]
+            if whole and max(self._lags().values()) <= 0:
+                return took
             time.sleep(_DRAIN_ASK_SECONDS)
 
     def _ask(self) -> None:
         # a role is asked before those that feed it: what it has done can then never seem more than what it was sent
         now = {role: self._stack.done(role) for role in reversed(self._stack.roles)}
-        if now != self._last:
+        if now != self.last:
             self._moved = time.monotonic()
         elif time.monotonic() - self._moved > _STUCK_SECONDS:
             raise Stuck(f"nothing moved for {_STUCK_SECONDS:.0f} s; lags: {self._lags()}")
-        self._last = now
-        batches = self._sent[topics.SAMPLES]
+        self.last = now
+        batches = self._sent[topics.SAMPLES] - self._before
         self._on_progress(max(0, batches - max(0, *self._lags().values())) * self._devices, self.seconds)
 
     def _lags(self) -> dict[str, int]:
-        return {role: self._expected(role) - self._last[role].processed for role in self._readers}
+        return {role: self._expected(role) - self.last[role].processed for role in self._readers}
 
     def _expected(self, role: str) -> int:
-        return sum(self._last[WRITERS[t]].published if t in WRITERS else self._sent[t] for t in self._readers[role])
+        return sum(self.last[WRITERS[t]].published if t in WRITERS else self._sent[t] for t in self._readers[role])

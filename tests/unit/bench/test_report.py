@@ -13,11 +13,11 @@ from bench.report import figures, tables
 
 OUTCOME = Outcome(
     case=CASES[0],
-    samples=80_000,
+    samples=90_000,
+    timed=80_000,
     seconds=2.0,
-    event_seconds=10,
-    attributed=80_000,
-    stored=80_000,
+    attributed=90_000,
+    stored=90_000,
     owner_unknown=0,
     findings=3,
     alert_records=2,
@@ -46,15 +46,15 @@ def test_figures_are_flat_and_named_by_bus_and_runner() -> None:
 def test_whole_means_that_every_sample_is_attributed_and_stored_once() -> None:
     assert OUTCOME.whole
     for broken in (
-        replace(OUTCOME, stored=79_999),
-        replace(OUTCOME, stored=80_001),
-        replace(OUTCOME, attributed=79_992),
+        replace(OUTCOME, stored=89_999),
+        replace(OUTCOME, stored=90_001),
+        replace(OUTCOME, attributed=89_992),
         replace(OUTCOME, dead_letters=1),
         replace(OUTCOME, lost_ranges=1),
     ):
         assert not broken.whole
         assert figures([broken], {}, {}, {})["embedded_direct_whole"] == 0
-    assert replace(OUTCOME, stored=79_999).missing == 1
+    assert replace(OUTCOME, stored=89_999).missing == 1
 
 
 def test_tables_show_rate_ratio_and_what_was_skipped() -> None:
