@@ -17,5 +17,5 @@ def test_a_second_stack_is_refused_and_a_third_after_the_first_is_not(tmp_path: 
 
 
 def test_a_folder_that_cannot_be_written_is_wrong_use(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot be written.*XPULSE_STATE_DIR"), StackLock(tmp_path / "missing"):
+    with pytest.raises(UsageError, match=r"cannot be written.*XPULSE_STATE_DIR"), StackLock(tmp_path / "missing"):
         pass
