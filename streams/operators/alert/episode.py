@@ -77,10 +77,9 @@ def take(state: v1.AlertState, finding: v1.Finding, offset: int) -> None:
         alert.limit = finding.limit
     alert.evidence.clear()
     alert.evidence.update(finding.evidence)
+    # A service that is being restarted holds nothing for a moment: whose trouble it was stays known.
     if finding.HasField("owner"):
         alert.owner.CopyFrom(finding.owner)
-    else:
-        alert.ClearField("owner")
 
 
 def terms(state: v1.AlertState) -> tuple[bool, int, int, int, int]:

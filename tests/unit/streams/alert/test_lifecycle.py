@@ -115,6 +115,13 @@ def test_the_resolved_alert_has_the_value_at_the_resolve_and_says_what_was_wrong
     assert (resolved.fired_at_ns, resolved.resolved_at_ns) == (at(1), at(2))
 
 
+def test_the_owner_stays_known_while_its_service_is_being_restarted() -> None:
+    owned = finding(1)
+    owned.owner.CopyFrom(v1.Workload(namespace="prod", workload="chat"))
+    _, resolved = [e.state.alert for e in run(owned, finding(2), finding(3, False)) if isinstance(e, Transition)]
+    assert resolved.owner.workload == "chat"
+
+
 def test_shadow_stays_shadow_and_unspecified_notifies() -> None:
     shadow, plain = (run(finding(1, mode=mode))[0] for mode in (v1.AlertMode.ALERT_MODE_SHADOW, v1.AlertMode.ALERT_MODE_UNSPECIFIED))
     assert isinstance(shadow, Transition)
