@@ -121,8 +121,8 @@ def make(shape: Shape, *, ends_at_ns: int, seed: int = 7, on_tick: Callable[[int
             "clusters": [CLUSTER],
             "seed": seed,
             "started_at_ns": started_at_ns,
-            # One card of the templates, for a third of the time: findings begin, are repeated, and end.
-            "faults": [f"thermal@{max(1, shape.ticks // 3)}s+{max(1, shape.ticks // 3)}s"],
+            # One card of the templates, soon and for a minute: findings begin, are repeated, and end.
+            "faults": [f"thermal@{min(15, shape.ticks // 3)}s+{min(60, shape.ticks // 3)}s"],
         },
         Env(host, boot_id="bench", agent_version="bench", interval_ns=SECOND_NS),
         clock=lambda: now_ns,

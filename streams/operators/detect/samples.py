@@ -81,6 +81,8 @@ def step(state: Samples, items: Sequence[Taken]) -> tuple[Samples, list[v1.Findi
 
     A batch at or below the newest (epoch, sequence) of its node and source was taken in before and is skipped: a replay doubles nothing.
     """
+    if not items:
+        return state, []
     columns = state.reader.read([item for item in items if _is_new(state, item.batch)], state.fleet)
     found: list[tuple[int, int, v1.Finding]] = []
     split = rounds(columns.rows)
