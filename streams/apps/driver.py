@@ -12,6 +12,7 @@ from schemas.flow import Busy, DeadLetter, Emitted, Out, Partition, Processor, R
 from schemas.identity import partition_of
 from schemas.status import CountsDrops, LostRange, RunnerStatus
 from schemas.topics import topic
+from schemas.wake import Wake
 from streams.apps.places import Place, PlaceReader, find_places
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class Driver:
         self._check_rejects = check_rejects
         self._lock = asyncio.Lock()
         self._last_tick_ns = 0
+        self._wake = Wake()
         self._in_hand = False
         self._partitions: dict[str, int] = {}
         self._keys: set[tuple[str, int, bytes]] = set()
@@ -116,6 +118,8 @@ class Driver:
                 if (place := self.places.get(partition)) is not None and told_ns > place.high_at_ns:
                     place.high, place.high_at_ns = high, told_ns
             self._report()
+            if not self._wake.awake(self._clock()):
+                return
             at_ns = self._event_time()
             if at_ns is None or at_ns <= self._last_tick_ns or self.failure is not None:
                 return

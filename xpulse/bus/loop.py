@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from schemas.flow import Busy, DeadLetter, Emitted, Out, Processor, Record, Tick, defect_reason, tick_time
 from schemas.status import CountsDrops, RunnerStatus
+from schemas.wake import Wake
 from xpulse.bus.careful import NO_DEFECT, Careful
 from xpulse.bus.intake import Batch, Intake
 from xpulse.bus.producer import Publisher, Stopped
@@ -84,6 +85,7 @@ class _Loop:
         self._held_until = self._next_commit = self._next_tick = 0.0
         self._in_hand = False
         self._last_tick_ns = 0
+        self._wake = Wake()
         self._publish: Publish = lambda _: None
         self._intake = Intake(processor, bus, status=status, stop=stop, clock=clock, beat=self._watchdog.beat, on_change=self._on_change)
 
@@ -215,6 +217,8 @@ class _Loop:
         places = list(self._intake.places.values())
         rebuilding = any(place.rebuilding for place in places)
         self._report()
+        if not self._wake.awake(self._clock()):
+            return
         watermarks = {place.at: place.watermark_ns for place in places if place.watermark_ns is not None}
         lags = {place.at: place.lag for place in places if place.lag is not None}
         # Where nothing is left to read, time has passed up to when the broker said so, not up to now.
