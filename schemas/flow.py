@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple, Protocol
+from typing import Final, Literal, NamedTuple, Protocol, runtime_checkable
 
 from schemas.telemetry import v1
 
@@ -119,6 +119,14 @@ class Processor(Protocol):
     def process(self, records: Sequence[Record]) -> Sequence[Emitted]: ...
 
     def tick(self, tick: Tick) -> Sequence[Emitted]: ...
+
+
+@runtime_checkable
+class TakesMany(Protocol):
+    """A processor that is given more records at once than others where more are ready: a store's transaction costs less a point."""
+
+    @property
+    def most_records(self) -> int: ...
 
 
 def tick_time(owned: Iterable[Partition], watermark_ns: Mapping[Partition, int], lag: Mapping[Partition, int], now_ns: int) -> int | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition, murmur2
 
-from schemas.flow import Partition, Processor, Record
+from schemas.flow import Partition, Processor, Record, TakesMany
 from schemas.status import LostRange, RunnerStatus
 from schemas.topics import topic
 from xpulse.bus.heads import INTERVAL_MS, note_heads
@@ -102,6 +102,7 @@ class Intake:
         self._beat = beat
         self._on_change = on_change
         self._names = {bus.wire(name): name for name in processor.inputs}
+        self._most_records = processor.most_records if isinstance(processor, TakesMany) else BATCH
         self._next_take = 0.0
         self._open_commits = 0
         self._away = False
@@ -118,7 +119,7 @@ class Intake:
         self._stop.wait(max(0.0, self._next_take - time.monotonic()))
         messages = self._consumer.consume(1, timeout_seconds)
         if messages:
-            messages += self._consumer.consume(BATCH - 1, 0)
+            messages += self._consumer.consume(self._most_records - 1, 0)
         if messages and len(messages) < BATCH:
             self._next_take = time.monotonic() + PACE_SECONDS
         batch = self._sort(messages)
