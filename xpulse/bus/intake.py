@@ -288,7 +288,8 @@ class Intake:
                 place.committed = None  # dirty again
 
     def _on_error(self, error: KafkaError) -> None:
-        if error.fatal():
+        # A consumer says its fatal errors by code (seen with 2.16.1: a static member fenced after a broker's restart).
+        if error.fatal() or error.code() == KafkaError._FATAL:
             member = f"{self._processor.role}-{self._bus.instance_ordinal}"
             remedy = f"; if another process runs as {member}, give each its own bus.instance_ordinal"
             self.failure = ProblemFound(f"{self._processor.role}: the broker refuses this consumer: {error.str()}{remedy}")

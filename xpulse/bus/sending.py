@@ -128,5 +128,5 @@ class Sender:
         return Producer(config | {"error_cb": self._on_error}, logger=logging.getLogger("xpulse.bus.librdkafka"))
 
     def _on_error(self, error: KafkaError) -> None:
-        if error.fatal():
+        if error.fatal() or error.code() == KafkaError._FATAL:
             self.fatal = True
