@@ -24,7 +24,7 @@ def test_a_quick_run_on_the_embedded_bus_loses_nothing(runner: str, tmp_path: Pa
     assert found[f"{name}_samples_per_second"] > 0
     assert found[f"{name}_ratio_to_raw"] > 0
     for role in ("attribute", "detect", "alert", "store", "bus", "producer"):
-        assert found[f"{name}_cpu_us_per_sample_{role}"] > 0
+        assert found[f"{name}_cpu_us_per_sample_{role}"] >= 0  # the kernel counts in steps of 10 ms
     for ceiling in ("sqlite_raw_rows", "embedded_consume_only_samples"):
         assert found[f"{ceiling}_per_second"] > 0
 
