@@ -12,11 +12,9 @@ _HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of the whole line share one worker (one of them runs beside the others), those that need a server another, so that each
-    server is started once or twice and not by every worker. The rest goes wherever there is room."""
+    """Tests that need a real server share one worker, so that each server is started once; the rest goes wherever there is room."""
     for item in items:
-        folder = item.path.relative_to(_HERE).parts[:2]
-        if folder[:2] == ("integration", "line"):
-            item.add_marker(pytest.mark.xdist_group("line"))
-        elif folder[0] == "integration" or {"kafka_server", "influx_server"} & set(getattr(item, "fixturenames", ())):
+        fixtures = set(getattr(item, "fixturenames", ()))
+        on_server = any(f"[{name}" in item.name or f"-{name}" in item.name for name in ("kafka", "influx", "Kafka"))
+        if item.path.relative_to(_HERE).parts[0] == "integration" or fixtures & {"kafka_server", "influx_server"} or on_server:
             item.add_marker(pytest.mark.xdist_group("servers"))
