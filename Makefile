@@ -32,8 +32,9 @@ up: setup ## run the whole pipeline on this machine with a live view (Ctrl-C sto
 
 test: setup ## run every test; integration tests skip with a reason where a server cannot run (XPULSE_REQUIRE=kafka,influxdb makes that a failure)
 	@# First the whole line, alone: it tells of a leak in time, and a machine that is busy with other tests would be what it measures.
-	@$(BIN)/python -m pytest tests/integration/line $(ARGS) || [ $$? -eq 5 ]
-	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --ignore tests/integration/line $(ARGS)
+	@if [ -n "$(ARGS)" ]; then exec $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS); fi; \
+	$(BIN)/python -m pytest tests/integration/line; \
+	exec $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --ignore tests/integration/line
 
 check: setup ## lint, types, import contracts, generated code and docs
 	$(BIN)/ruff check .
