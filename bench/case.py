@@ -73,6 +73,11 @@ class Outcome:
         return self.timed / self.seconds
 
     @property
+    def on_two_cores(self) -> float:
+        """What the CPU a sample allows on two cores of one's own: all processes share both, and a role runs on one of them."""
+        return min(2e6 / sum(self.cpu_us.values()), 1e6 / max(self.cpu_us.values()))
+
+    @property
     def missing(self) -> int:
         """Device samples that are not attributed, or not in the store."""
         return max(self.samples - self.attributed, self.samples - self.stored, 0)

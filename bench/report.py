@@ -30,6 +30,7 @@ def figures(outcomes: Sequence[Outcome], ceilings: Mapping[str, Rate], skipped: 
     for outcome in outcomes:
         name = outcome.case.name.replace("-", "_")
         found[f"{name}_samples_per_second"] = round(outcome.per_second)
+        found[f"{name}_samples_per_second_by_cpu_on_two_cores"] = round(outcome.on_two_cores)
         found[f"{name}_samples"] = outcome.samples
         found[f"{name}_missing"] = outcome.missing
         found[f"{name}_owner_unknown"] = outcome.owner_unknown
@@ -52,7 +53,17 @@ def tables(outcomes: Sequence[Outcome], ceilings: Mapping[str, Rate], skipped: M
     shown = []
     if outcomes:
         line = Table(title="the line: device samples through attribute, detect, alert and the store", title_justify="left")
-        for heading in ("", "samples/s", "of the floor", "of raw writes", "missing", "unknown owner", "findings", "alert records"):
+        for heading in (
+            "",
+            "samples/s",
+            "of the floor",
+            "2 free cores, by CPU",
+            "of raw writes",
+            "missing",
+            "unknown owner",
+            "findings",
+            "alert records",
+        ):
             line.add_column(heading, justify="left" if not heading else "right")
         for outcome in outcomes:
             raw = ceilings.get(_raw(outcome))
@@ -60,6 +71,7 @@ def tables(outcomes: Sequence[Outcome], ceilings: Mapping[str, Rate], skipped: M
                 outcome.case.name,
                 f"{outcome.per_second:,.0f}",
                 f"{outcome.per_second / FLOOR_PER_SECOND:.2f}",
+                f"{outcome.on_two_cores:,.0f}",
                 "–" if raw is None else f"{outcome.per_second / raw.per_second:.3f}",
                 f"{outcome.missing:,}",
                 f"{outcome.owner_unknown:,}",

@@ -39,6 +39,9 @@ def test_figures_are_flat_and_named_by_bus_and_runner() -> None:
     assert found["influx_raw_lines_per_second"] == 80_000
     assert found["embedded_direct_cpu_us_per_sample_store"] == found["embedded_direct_cpu_us_per_sample_attribute"] * 2 == 20.0
     assert (found["embedded_direct_cpu_us_per_sample_roles"], found["embedded_direct_cpu_us_per_sample"]) == (36.0, 42.0)
+    assert found["embedded_direct_samples_per_second_by_cpu_on_two_cores"] == round(2e6 / 42)
+    assert found["kafka_direct_samples_per_second_by_cpu_on_two_cores"] == round(2e6 / 22)
+    assert replace(OUTCOME, cpu_us={"sqlite": 40.0, "bus": 1.0}).on_two_cores == 1e6 / 40
     assert found["kafka_faust_skipped"] == "no java"
     assert found["cores"] == 2
 
