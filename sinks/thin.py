@@ -1,4 +1,4 @@
-"""Reads the plain samples of many batches side by side from their bytes: one by one each takes five times as long (measured).
+"""Reads the plain samples of many batches side by side from their bytes: in place of one by one, two thirds of the time (measured).
 
 Nearly every sample is thin and says some fast fields and nothing else. Those that said the same fields become one table of values;
 full samples, absences, vendor extras and values that no store takes are left to be read one by one.

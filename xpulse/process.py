@@ -43,8 +43,8 @@ def stop_on_signals() -> threading.Event:
 def collect_garbage_seldom() -> None:
     """Leave what was imported out of garbage collection, and have it look at the rest less often.
 
-    Python's default (every 700 new objects) takes a fifth of the time of a role that makes thousands of objects for each batch, all of
-    which go by reference counting (measured); the few cycles there are wait a little longer.
+    Python's default is every 700 new objects. Without any collecting a store writer's batches took a fifth less time, at this pace a
+    seventh (measured once each). Nearly all of its objects go by reference counting; the few cycles there are wait a little longer.
     """
     gc.collect()
     gc.freeze()
