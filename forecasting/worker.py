@@ -131,7 +131,8 @@ class ForecastProcessor:
         try:
             found = decode(record)
         except Rejected:
-            return  # whoever consumes the topic writes its dead letter
+            self.dropped["state_unreadable"] += 1  # whoever consumes the topic writes its dead letter
+            return
         if isinstance(found, v1.Forecast) and self._keeps(found.cluster, found.node):
             self._rounds.adopt(found)
 

@@ -284,6 +284,8 @@ def test_rounds_wait_for_the_one_under_way() -> None:
     assert run.processor.events["rounds_skipped"] > 10
 
 
-def test_a_forecast_record_that_cannot_be_read_does_not_stop_the_restore() -> None:
+def test_a_forecast_record_that_cannot_be_read_is_counted_and_does_not_stop_the_restore() -> None:
     topic = Topic([Record(topics.FORECASTS, 0, 0, b"k", b"\xff", (), START_NS)])
-    ForecastProcessor(demo_profile(), clock_ns=lambda: START_NS, pool=Inline()).restore(topic, ALL)
+    processor = ForecastProcessor(demo_profile(), clock_ns=lambda: START_NS, pool=Inline())
+    processor.restore(topic, ALL)
+    assert processor.dropped == {"state_unreadable": 1}
