@@ -58,6 +58,8 @@ class NodeReading:
     driver_epoch: int = 0
     driver_version: str = ""
     simulated: bool = False
+    processes: tuple[v1.ProcessSample, ...] | None = None
+    """Every process on the node's devices, where the list was due and could be read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,6 +121,8 @@ def _node_bytes(part: NodeReading) -> bytes:
         driver_version=part.driver_version,
         simulated=part.simulated,
         devices=part.samples,
+        processes=part.processes or (),
+        processes_taken=part.processes is not None,
     )
     if part.node is not None:
         batch.cluster, batch.node = part.node
@@ -137,6 +139,7 @@ def _node_reading(body: bytes) -> NodeReading:
         driver_epoch=batch.driver_epoch,
         driver_version=batch.driver_version,
         simulated=batch.simulated,
+        processes=tuple(batch.processes) if batch.processes_taken else None,
     )
 
 

@@ -11,13 +11,13 @@ from schemas import topics
 from schemas.catalogue import FAST, SLOW
 from schemas.codec import encode
 from schemas.flow import Out, ReadingEvent
-from schemas.identity import NodeRef, complete_info, device_key, node_key, vendor_of
+from schemas.identity import INVENTORY_ONLY, NodeRef, complete_info, device_key, node_key, vendor_of
 from schemas.telemetry import v1
 
 _SLOW_NAME: Final = {metric.number: metric.name for metric in SLOW}
 _SLOW_NAMES: Final = tuple(_SLOW_NAME.values())
-_NOT_SLOW: Final = (*(metric.name for metric in FAST), "uid", "index", "full", "absences", "info", "vendor_metrics")
-_LEFT_OUT: Final = ("uid", "index", "cluster", "node", "simulated", "firmware_version", "board_part")
+_NOT_SLOW: Final = (*(metric.name for metric in FAST), "uid", "index", "full", "absences", "info", "vendor_metrics", "links")
+_LEFT_OUT: Final = ("uid", "index", "cluster", "node", "simulated", "firmware_version", "board_part", *sorted(INVENTORY_ONLY))
 """Of the DeviceInfo in a sample: what schemas.identity.complete_info puts back, and what only inventory carries (288 B of 8 devices)."""
 
 _Absences = dict[int, int]
@@ -27,9 +27,10 @@ _Absences = dict[int, int]
 class _Known:
     """What was last said of one device."""
 
-    __slots__ = ("fast_absent", "identity", "resend", "slow", "slow_absent")
+    __slots__ = ("fast_absent", "identity", "links", "resend", "slow", "slow_absent")
 
     def __init__(self) -> None:
+        self.links: tuple[v1.InterconnectLink, ...] = ()
         self.slow = v1.DeviceSample()
         self.slow_absent: _Absences = {}
         self.fast_absent: _Absences = {}
@@ -52,7 +53,8 @@ class Publisher:
 
     `sequence` is gapless per (cluster, node) within `agent_epoch` (ns UTC, the start of this publisher). A sample is full at the first
     sight of its device, when a slow field, the set of absences or the identity changed, and in every `full_every`-th batch; a full
-    sample repeats the slow fields last read. Thin ones leave slow fields, identity and unchanged absences out.
+    sample repeats the slow fields last read. Thin ones leave slow fields, links, identity and unchanged absences out. Links are sent with
+    whatever makes a sample full; their counters alone do not.
     """
 
     def __init__(
@@ -103,6 +105,8 @@ class Publisher:
             driver_epoch=part.driver_epoch,
             interval_ns=self._interval_ns,
             simulated=part.simulated,
+            processes=part.processes or (),
+            processes_taken=part.processes is not None,
         )
         every = node.sequence % self._full_every == 0
         node.sequence += 1
@@ -153,7 +157,16 @@ def _learn_absences_and_slow(known: _Known, sample: v1.DeviceSample) -> bool:
         if not slow_absent:
             return False
     _learn_slow(known, sample, slow_absent)
+    if sample.links:
+        links = tuple(sample.links)
+        if [_state(link) for link in links] != [_state(link) for link in known.links]:
+            known.resend = True
+        known.links = links
     return True
+
+
+def _state(link: v1.InterconnectLink) -> tuple[int, bool, str]:
+    return link.index, link.active, link.remote_bdf
 
 
 def _learn_identity(known: _Known, sample: v1.DeviceSample, driver_version: str) -> bool:
@@ -186,6 +199,8 @@ def _learn_slow(known: _Known, sample: v1.DeviceSample, slow_absent: _Absences) 
 def _fill(out: v1.DeviceSample, known: _Known) -> None:
     out.full = True
     out.MergeFrom(known.slow)
+    del out.links[:]
+    out.links.extend(known.links)
     del out.absences[:]
     by_reason: dict[int, list[int]] = {}
     for number, reason in (known.fast_absent | known.slow_absent).items():
@@ -197,6 +212,7 @@ def _fill(out: v1.DeviceSample, known: _Known) -> None:
 def _thin(out: v1.DeviceSample, *, slow: bool) -> None:
     out.ClearField("info")
     out.ClearField("absences")
+    out.ClearField("links")
     for name in _SLOW_NAMES if slow else ():
         out.ClearField(name)
 

@@ -56,6 +56,11 @@ class SampleBuilder:
         self._sample.vendor_metrics[name] = value
         return self
 
+    def link(self, link: v1.InterconnectLink) -> SampleBuilder:
+        """Add one interconnect link; the publisher keeps links in full samples only."""
+        self._sample.links.append(link)
+        return self
+
     def info(self, info: v1.DeviceInfo) -> SampleBuilder:
         """Attach the device's identity; the publisher keeps it in full samples only."""
         self._sample.info.CopyFrom(info)

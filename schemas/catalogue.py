@@ -40,6 +40,10 @@ class Metric:
     meaning: str
     board_level: bool
     bits: str
+    states: str
+    """Name of the enum whose values the number stands for; empty for quantities."""
+    otel_attributes: tuple[tuple[str, str], ...]
+    """What tells it from other metrics of the same OpenTelemetry name."""
 
     def valid(self, value: float) -> bool:
         """Whether a value lies in the range (NaN and infinities never do)."""
@@ -74,6 +78,8 @@ def _metrics() -> tuple[Metric, ...]:
                 meaning=o.meaning,
                 board_level=o.board_level,
                 bits=o.bits,
+                states=o.states,
+                otel_attributes=tuple((k, v) for pair in o.otel_attributes.split(",") if pair for k, _, v in (pair.partition("="),)),
             )
         )
     return tuple(sorted(found, key=lambda m: m.number))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MAJOR: Final = 1
-MINOR: Final = 0
+MINOR: Final = 1
 CONTENT_TYPE: Final = b"application/x-protobuf"
 _LONGEST_VERSION: Final = 16  # Python refuses to read a number of thousands of digits
 MOST_TIME_NS: Final = 2**63 - 1

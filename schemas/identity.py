@@ -4,9 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from schemas.telemetry import v1
+
+INVENTORY_ONLY: Final = frozenset(
+    {
+        "runtime_version",
+        "architecture",
+        "compute_capability",
+        "minor_number",
+        "numa_node",
+        "cpu_affinity",
+        "peers",
+        "virtualization",
+        "fabric_cluster_uuid",
+        "fabric_clique_id",
+        "chassis_serial",
+        "tray_index",
+        "library_version",
+    }
+)
+"""Fields of DeviceInfo that a sample never carries: they would triple its size (firmware_version and board_part stay out too)."""
 
 _BDF = re.compile(r"^(?:([0-9a-fA-F]{1,8}):)?([0-9a-fA-F]{1,2}):([0-9a-fA-F]{1,2})(?:\.([0-7]))?$")
 

@@ -176,6 +176,8 @@ def _full(batch: v1.SampleBatch, sample: v1.DeviceSample) -> dict[str, Scalar]:
     fields: dict[str, Scalar] = {"absent": ",".join(sorted(f"{name}={reason}" for name, reason in absent))}
     if not sample.full:
         return fields
+    if sample.links:
+        fields["links"] = _links(sample)
     fields |= {
         "index": sample.index,
         "driver_epoch": min(batch.driver_epoch, INT63),
@@ -185,6 +187,14 @@ def _full(batch: v1.SampleBatch, sample: v1.DeviceSample) -> dict[str, Scalar]:
     texts = {"source": batch.source, "boot_id": batch.boot_id, "driver_version": sample.info.driver_version or batch.driver_version}
     fields |= {name: clean(text, MAX_FIELD_CHARACTERS) for name, text in texts.items() if text}
     return fields | sane(flatten(_INFO, sample.info))
+
+
+def _links(sample: v1.DeviceSample) -> str:
+    rows = [
+        {field.name: value for field, value in link.ListFields() if not isinstance(value, float) or isfinite(value)}
+        for link in sample.links
+    ]
+    return clean(json.dumps(rows, separators=(",", ":")), MAX_FIELD_CHARACTERS)
 
 
 def _extras(sample: v1.DeviceSample) -> str:

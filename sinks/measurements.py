@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from schemas.catalogue import CATALOGUE
+from schemas.identity import INVENTORY_ONLY
 from schemas.store import Measurement as Name
 from schemas.telemetry import v1
 from sinks.flatten import Column, FieldType, columns
@@ -83,7 +84,7 @@ def _of(*groups: tuple[Column, ...], when: When = "message") -> tuple[Field, ...
 def _device() -> Measurement:
     info = columns(
         v1.DeviceInfo.DESCRIPTOR,
-        skip={"uid", "vendor", "model", "kind", "index", "driver_version", "cluster", "node", "simulated"},
+        skip={"uid", "vendor", "model", "kind", "index", "driver_version", "cluster", "node", "simulated", *INVENTORY_ONLY},
     )
     metrics = tuple(
         Field(m.name, _METRIC_TYPE[m.wire], "tick" if m.cadence == "fast" else "full", m.unit, m.meaning)
@@ -94,6 +95,7 @@ def _device() -> Measurement:
         Field("epoch", "uint", "tick", "ns", "Start of the publisher that counts the sequence."),
         *metrics,
         Field("vendor_metrics", "string", "tick", "1", "Vendor extras as JSON, name to number."),
+        Field("links", "string", "full", "1", "Each interconnect link as JSON: a list of what could be read of it."),
         Field("absent", "string", "full", "1", "field=reason,… of everything that could not be read; empty where nothing is missing."),
         Field("index", "uint", "full", "1", "A label for people, never an identity."),
         Field("source", "string", "full", "1", "The collector plugin."),

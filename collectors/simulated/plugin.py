@@ -16,7 +16,7 @@ from collectors.simulated.settings import Simulated
 from collectors.simulated.windows import inference_windows
 from collectors.simulated.workload import ENDED_KEPT_SECONDS, allocation_changes, open_lives, snapshot
 from schemas.builder import SampleBuilder
-from schemas.catalogue import BY_NAME
+from schemas.catalogue import BY_NAME, CATALOGUE
 from schemas.telemetry import v1
 
 if TYPE_CHECKING:
@@ -68,12 +68,12 @@ class SimulatedPlugin:
             return Reading()
         step = self.fleet.advance(now)
         view = self.fleet.view()
-        fields = _due(view, due)
+        fields, missing = _due(view, due), _missing(view, due)
         rejects: Counter[tuple[str, str]] = Counter()
         samples = tuple(
             NodeReading(
                 taken_at_ns=now,
-                samples=tuple(_sample(device, view, fields, rejects) for device in devices if not view.lost[device.number]),
+                samples=tuple(_sample(device, view, fields, missing, rejects) for device in devices if not view.lost[device.number]),
                 node=node.ref,
                 boot_id=node.boot_id,
                 driver_epoch=self.fleet.started_at_ns,
@@ -138,7 +138,13 @@ def _due(view: View, due: frozenset[Cadence]) -> dict[str, list[Any]]:
     return {name: column.tolist() for name, column in view.columns.items() if BY_NAME[name].cadence in due}
 
 
-def _sample(device: Device, view: View, fields: dict[str, list[Any]], rejects: Counter[tuple[str, str]]) -> v1.DeviceSample:
+def _missing(view: View, due: frozenset[Cadence]) -> list[str]:
+    return [metric.name for metric in CATALOGUE if metric.cadence in due and metric.name not in view.columns]
+
+
+def _sample(
+    device: Device, view: View, fields: dict[str, list[Any]], missing: list[str], rejects: Counter[tuple[str, str]]
+) -> v1.DeviceSample:
     builder = SampleBuilder(device.uid, device.index).info(device.info)
     hung = bool(view.hung[device.number])
     for name, column in fields.items():
@@ -146,6 +152,8 @@ def _sample(device: Device, view: View, fields: dict[str, list[Any]], rejects: C
             builder.absent(name, "error")
         else:
             builder.set(name, column[device.number])
+    for name in missing:
+        builder.absent(name, "error" if hung else "not_supported")
     rejects.update(builder.rejects)
     return builder.build()
 

@@ -15,6 +15,8 @@ from schemas.telemetry.v1.event_pb2 import (
     ContextEventKind,
     DeviceEvent,
     DeviceEventKind,
+    EventClass,
+    RecommendedAction,
     Severity,
 )
 from schemas.telemetry.v1.finding_pb2 import (
@@ -29,9 +31,30 @@ from schemas.telemetry.v1.finding_pb2 import (
     ResolveReason,
 )
 from schemas.telemetry.v1.inference_pb2 import Histogram, InferenceWindow
-from schemas.telemetry.v1.inventory_pb2 import DeviceInfo, DeviceKind, InventoryRecord, NodeInfo
+from schemas.telemetry.v1.inventory_pb2 import (
+    DeviceInfo,
+    DeviceKind,
+    InventoryRecord,
+    NodeInfo,
+    PartitionInfo,
+    TopologyPath,
+    TopologyPeer,
+)
 from schemas.telemetry.v1.options_pb2 import Cadence, MetricKind, MetricOptions, metric
-from schemas.telemetry.v1.sample_pb2 import Absence, AbsenceReason, DeviceSample, SampleBatch, ThrottleReason
+from schemas.telemetry.v1.sample_pb2 import (
+    Absence,
+    AbsenceReason,
+    ComputeMode,
+    DeviceSample,
+    FabricState,
+    FabricTrouble,
+    InterconnectLink,
+    ProcessSample,
+    ProcessUse,
+    RecoveryAction,
+    SampleBatch,
+    ThrottleReason,
+)
 
 __all__ = [
     "Absence",
@@ -48,6 +71,7 @@ __all__ = [
     "Attributed",
     "AttributedBatch",
     "Cadence",
+    "ComputeMode",
     "ContextEvent",
     "ContextEventKind",
     "DeviceEvent",
@@ -55,20 +79,31 @@ __all__ = [
     "DeviceInfo",
     "DeviceKind",
     "DeviceSample",
+    "EventClass",
+    "FabricState",
+    "FabricTrouble",
     "Finding",
     "FindingKind",
     "Forecast",
     "Histogram",
     "InferenceWindow",
+    "InterconnectLink",
     "InventoryRecord",
     "MetricKind",
     "MetricOptions",
     "NodeInfo",
     "OwnerState",
+    "PartitionInfo",
+    "ProcessSample",
+    "ProcessUse",
+    "RecommendedAction",
+    "RecoveryAction",
     "ResolveReason",
     "SampleBatch",
     "Severity",
     "ThrottleReason",
+    "TopologyPath",
+    "TopologyPeer",
     "Workload",
     "metric",
 ]

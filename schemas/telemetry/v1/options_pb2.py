@@ -25,17 +25,17 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import descriptor_pb2 as google_dot_protobuf_dot_descriptor__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"schemas/telemetry/v1/options.proto\x12\x13xpulse.telemetry.v1\x1a google/protobuf/descriptor.proto\"\xa8\x02\n\rMetricOptions\x12\x0c\n\x04unit\x18\x01 \x01(\t\x12-\n\x04kind\x18\x02 \x01(\x0e\x32\x1f.xpulse.telemetry.v1.MetricKind\x12-\n\x07\x63\x61\x64\x65nce\x18\x03 \x01(\x0e\x32\x1c.xpulse.telemetry.v1.Cadence\x12\x17\n\x0fmax_age_seconds\x18\x04 \x01(\x01\x12\x10\n\x03min\x18\x05 \x01(\x01H\x00\x88\x01\x01\x12\x10\n\x03max\x18\x06 \x01(\x01H\x01\x88\x01\x01\x12\x11\n\totel_name\x18\x07 \x01(\t\x12\x17\n\x0fprometheus_name\x18\x08 \x01(\t\x12\x0f\n\x07meaning\x18\t \x01(\t\x12\x13\n\x0b\x62oard_level\x18\n \x01(\x08\x12\x0c\n\x04\x62its\x18\x0b \x01(\tB\x06\n\x04_minB\x06\n\x04_max*n\n\nMetricKind\x12\x1b\n\x17METRIC_KIND_UNSPECIFIED\x10\x00\x12\x15\n\x11METRIC_KIND_GAUGE\x10\x01\x12\x17\n\x13METRIC_KIND_COUNTER\x10\x02\x12\x13\n\x0fMETRIC_KIND_SET\x10\x03*F\n\x07\x43\x61\x64\x65nce\x12\x17\n\x13\x43\x41\x44\x45NCE_UNSPECIFIED\x10\x00\x12\x10\n\x0c\x43\x41\x44\x45NCE_FAST\x10\x01\x12\x10\n\x0c\x43\x41\x44\x45NCE_SLOW\x10\x02:S\n\x06metric\x12\x1d.google.protobuf.FieldOptions\x18\xd0\x86\x03 \x01(\x0b\x32\".xpulse.telemetry.v1.MetricOptionsb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"schemas/telemetry/v1/options.proto\x12\x13xpulse.telemetry.v1\x1a google/protobuf/descriptor.proto\"\xd1\x02\n\rMetricOptions\x12\x0c\n\x04unit\x18\x01 \x01(\t\x12-\n\x04kind\x18\x02 \x01(\x0e\x32\x1f.xpulse.telemetry.v1.MetricKind\x12-\n\x07\x63\x61\x64\x65nce\x18\x03 \x01(\x0e\x32\x1c.xpulse.telemetry.v1.Cadence\x12\x17\n\x0fmax_age_seconds\x18\x04 \x01(\x01\x12\x10\n\x03min\x18\x05 \x01(\x01H\x00\x88\x01\x01\x12\x10\n\x03max\x18\x06 \x01(\x01H\x01\x88\x01\x01\x12\x11\n\totel_name\x18\x07 \x01(\t\x12\x17\n\x0fprometheus_name\x18\x08 \x01(\t\x12\x0f\n\x07meaning\x18\t \x01(\t\x12\x13\n\x0b\x62oard_level\x18\n \x01(\x08\x12\x0c\n\x04\x62its\x18\x0b \x01(\t\x12\x0e\n\x06states\x18\x0c \x01(\t\x12\x17\n\x0fotel_attributes\x18\r \x01(\tB\x06\n\x04_minB\x06\n\x04_max*n\n\nMetricKind\x12\x1b\n\x17METRIC_KIND_UNSPECIFIED\x10\x00\x12\x15\n\x11METRIC_KIND_GAUGE\x10\x01\x12\x17\n\x13METRIC_KIND_COUNTER\x10\x02\x12\x13\n\x0fMETRIC_KIND_SET\x10\x03*F\n\x07\x43\x61\x64\x65nce\x12\x17\n\x13\x43\x41\x44\x45NCE_UNSPECIFIED\x10\x00\x12\x10\n\x0c\x43\x41\x44\x45NCE_FAST\x10\x01\x12\x10\n\x0c\x43\x41\x44\x45NCE_SLOW\x10\x02:S\n\x06metric\x12\x1d.google.protobuf.FieldOptions\x18\xd0\x86\x03 \x01(\x0b\x32\".xpulse.telemetry.v1.MetricOptionsb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'schemas.telemetry.v1.options_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_METRICKIND']._serialized_start=392
-  _globals['_METRICKIND']._serialized_end=502
-  _globals['_CADENCE']._serialized_start=504
-  _globals['_CADENCE']._serialized_end=574
+  _globals['_METRICKIND']._serialized_start=433
+  _globals['_METRICKIND']._serialized_end=543
+  _globals['_CADENCE']._serialized_start=545
+  _globals['_CADENCE']._serialized_end=615
   _globals['_METRICOPTIONS']._serialized_start=94
-  _globals['_METRICOPTIONS']._serialized_end=390
+  _globals['_METRICOPTIONS']._serialized_end=431
 # @@protoc_insertion_point(module_scope)

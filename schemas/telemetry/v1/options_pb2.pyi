@@ -29,7 +29,7 @@ METRIC_FIELD_NUMBER: _ClassVar[int]
 metric: _descriptor.FieldDescriptor
 
 class MetricOptions(_message.Message):
-    __slots__ = ("unit", "kind", "cadence", "max_age_seconds", "min", "max", "otel_name", "prometheus_name", "meaning", "board_level", "bits")
+    __slots__ = ("unit", "kind", "cadence", "max_age_seconds", "min", "max", "otel_name", "prometheus_name", "meaning", "board_level", "bits", "states", "otel_attributes")
     UNIT_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     CADENCE_FIELD_NUMBER: _ClassVar[int]
@@ -41,6 +41,8 @@ class MetricOptions(_message.Message):
     MEANING_FIELD_NUMBER: _ClassVar[int]
     BOARD_LEVEL_FIELD_NUMBER: _ClassVar[int]
     BITS_FIELD_NUMBER: _ClassVar[int]
+    STATES_FIELD_NUMBER: _ClassVar[int]
+    OTEL_ATTRIBUTES_FIELD_NUMBER: _ClassVar[int]
     unit: str
     kind: MetricKind
     cadence: Cadence
@@ -52,4 +54,6 @@ class MetricOptions(_message.Message):
     meaning: str
     board_level: bool
     bits: str
-    def __init__(self, unit: _Optional[str] = ..., kind: _Optional[_Union[MetricKind, str]] = ..., cadence: _Optional[_Union[Cadence, str]] = ..., max_age_seconds: _Optional[float] = ..., min: _Optional[float] = ..., max: _Optional[float] = ..., otel_name: _Optional[str] = ..., prometheus_name: _Optional[str] = ..., meaning: _Optional[str] = ..., board_level: _Optional[bool] = ..., bits: _Optional[str] = ...) -> None: ...
+    states: str
+    otel_attributes: str
+    def __init__(self, unit: _Optional[str] = ..., kind: _Optional[_Union[MetricKind, str]] = ..., cadence: _Optional[_Union[Cadence, str]] = ..., max_age_seconds: _Optional[float] = ..., min: _Optional[float] = ..., max: _Optional[float] = ..., otel_name: _Optional[str] = ..., prometheus_name: _Optional[str] = ..., meaning: _Optional[str] = ..., board_level: _Optional[bool] = ..., bits: _Optional[str] = ..., states: _Optional[str] = ..., otel_attributes: _Optional[str] = ...) -> None: ...

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from schemas.codec import HEADERS
+from schemas.codec import MAJOR, MINOR, HEADERS
 from schemas.flow import Busy, Record
 from schemas.identity import partition_of
 from schemas.topics import ALLOCATIONS, DLQ, SAMPLES, USAGE
@@ -81,7 +81,7 @@ def test_a_dead_letter_carries_where_it_came_from(any_bus: AnyBus) -> None:
     letter = read_letter(record)
     source = partition_of(b"c/n", 4)
     assert (letter.topic, letter.source_partition, letter.source_offset) == (SAMPLES, source, 0)
-    assert (letter.key, letter.value, letter.reason, letter.schema_version) == (b"c/n", b"bad one", "begins with bad", "1.0")
+    assert (letter.key, letter.value, letter.reason, letter.schema_version) == (b"c/n", b"bad one", "begins with bad", f"{MAJOR}.{MINOR}")
     assert ("trace", b"t") in letter.headers
     assert letter.group.endswith("xpulse.attribute")
     assert values(any_bus.records(USAGE)) == [b"good"]

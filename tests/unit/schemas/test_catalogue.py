@@ -16,7 +16,7 @@ UNIT_OF_SUFFIX = {
     "_seconds": "s",
     "_ratio": "1",
 }
-NOT_METRICS = {"uid", "index", "full", "absences", "info", "vendor_metrics"}
+NOT_METRICS = {"uid", "index", "full", "absences", "info", "vendor_metrics", "links"}
 
 
 def test_every_field_is_a_metric_or_named_here() -> None:
@@ -38,12 +38,15 @@ def test_row_is_complete(row) -> None:  # type: ignore[no-untyped-def]  # pytest
     if row.kind == "counter":
         assert row.minimum == 0
         assert row.wire in ("uint32", "uint64", "double")
-    assert (row.bits == "ThrottleReason") == (row.kind == "set")
+    assert bool(row.bits) == (row.kind == "set")
+    for enum in filter(None, (row.bits, row.states)):
+        assert enum in v1.__all__
+    assert all(key and value for key, value in row.otel_attributes)
 
 
 def test_outside_names_are_unique() -> None:
     assert len({m.prometheus_name for m in CATALOGUE}) == len(CATALOGUE)
-    assert len({m.otel_name for m in CATALOGUE}) == len(CATALOGUE)
+    assert len({(m.otel_name, m.otel_attributes) for m in CATALOGUE}) == len(CATALOGUE)
 
 
 def test_the_hottest_fields_take_one_byte_of_tag() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from schemas.codec import MAJOR, MINOR
 from schemas import topics
 from schemas.flow import DeadLetter, Out
 from schemas.telemetry import v1
@@ -47,7 +48,7 @@ def test_headers_are_cloudevents() -> None:
     assert isinstance(out, Out)
     assert dict(out.headers) == {
         "content-type": b"application/json",
-        "schema-version": b"1.0",
+        "schema-version": f"{MAJOR}.{MINOR}".encode(),
         "ce_specversion": b"1.0",
         "ce_id": f"f00d-{AT}-firing".encode(),
         "ce_source": b"/site/x/c1",

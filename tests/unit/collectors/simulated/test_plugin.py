@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 import pytest
 
 from collectors.contract import Plugin, Reading, Ready
-from schemas.catalogue import BY_NUMBER, CATALOGUE, FAST, SLOW
+from schemas.catalogue import BY_NAME, BY_NUMBER, CATALOGUE, FAST, SLOW
 from schemas.codec import encode
 from schemas.telemetry import v1
 from schemas.topics import TOPICS
@@ -49,17 +49,21 @@ def test_a_read_gives_every_node_and_device() -> None:
     ]
     assert [s.index for s in reading.samples[0].samples] == list(range(8))
     sample = reading.samples[0].samples[0]
-    assert {f.name for f, _ in sample.ListFields() if f.number in BY_NUMBER} == {m.name for m in CATALOGUE}
+    said = {f.name for f, _ in sample.ListFields() if f.number in BY_NUMBER}
+    assert said == set(plugin.fleet.view().columns)
+    assert [BY_NUMBER[n].name for n in sample.absences[0].field_number] == [m.name for m in CATALOGUE if m.name not in said]
+    assert len(sample.absences) == 1
     assert sample.info.serial
     assert sample.info.bdf == "0000:1b:00.0"
-    assert reading.rejects == {}
+    assert {reason for _, reason in reading.rejects} == {"not_supported"}
 
 
 def test_slow_fields_only_when_due() -> None:
     plugin, _ = make_plugin()
     sample = plugin.read(FAST_DUE, DEADLINE).samples[0].samples[0]
     names = {f.name for f, _ in sample.ListFields()}
-    assert {m.name for m in FAST} <= names
+    absent = {BY_NUMBER[n].name for a in sample.absences for n in a.field_number}
+    assert {m.name for m in FAST} == absent | {name for name in names if name in BY_NAME}
     assert not {m.name for m in SLOW} & names
 
 
@@ -75,7 +79,7 @@ def test_a_batch_of_eight_is_small() -> None:
             devices.append(sample)
         batch = v1.SampleBatch(cluster="local", node="sim-node-1", source="simulated", taken_at_ns=clock(), devices=devices)
         sizes.append(len(batch.SerializeToString()))
-    assert sizes[0] < 3072
+    assert sizes[0] < 4096
     assert sizes[1] < 2048
 
 
