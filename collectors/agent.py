@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from collectors.child import end_all
+from collectors.observer import Observer
 from collectors.publisher import Publisher
 from collectors.registry import Registered, chosen, installed
 from collectors.settings import Collectors
@@ -39,16 +40,18 @@ def run(
     stop: threading.Event,
     clock: Callable[[], int] = time.time_ns,
     on_stats: Callable[[AgentStats], None] = lambda stats: None,
+    observer: Observer | None = None,
     plugins: Mapping[str, Registered] | None = None,
 ) -> int:
     """Read until `stop` is set; every plugin's process is gone when this returns, within 2 s of the stop.
 
     `publish` takes messages without blocking and raises schemas.flow.Busy where its queue is full: samples are then dropped and
-    counted, events and inventory wait. `clock` gives ns UTC. `on_stats` gets a snapshot each second and at the end. `plugins` are
+    counted, events and inventory wait. `observer` hears readings and events too.
+    `clock` gives ns UTC. `on_stats` gets a snapshot each second and at the end. `plugins` are
     the installed ones unless given. Returns 0 after a stop, 1 where a source with on_unavailable: fail is unavailable, 2 where a
     plugin or its settings are wrong; raises collectors.registry.Misconfigured where `settings.plugins` names what is not installed.
     """
-    supervised = _supervised(settings, node, publish, clock, installed() if plugins is None else plugins)
+    supervised = _supervised(settings, node, publish, clock, observer, installed() if plugins is None else plugins)
     code = 0
     with selectors.DefaultSelector() as selector:
         try:
@@ -90,6 +93,7 @@ def _supervised(
     node: NodeRef,
     publish: Callable[[Sequence[Out]], None],
     clock: Callable[[], int],
+    observer: Observer | None,
     known: Mapping[str, Registered],
 ) -> list[Supervised]:
     info = node_info(node, settings.labels)
@@ -119,7 +123,19 @@ def _supervised(
             boot_id=info.boot_id,
             node_info=info,
         )
-        found.append(Supervised(name, order, plugin.on_unavailable, limits, node=node, publisher=publisher, publish=publish, clock=clock))
+        found.append(
+            Supervised(
+                name,
+                order,
+                plugin.on_unavailable,
+                limits,
+                node=node,
+                publisher=publisher,
+                publish=publish,
+                clock=clock,
+                observer=observer,
+            )
+        )
     return found
 
 

@@ -11,6 +11,7 @@ from collectors import frames
 from collectors.child import Child
 from collectors.contract import OnUnavailable, Reading
 from collectors.events import Kind, Severity, device_event
+from collectors.observer import Nobody, Observer
 from collectors.presence import Presence
 from collectors.publisher import Publisher, event_out
 from collectors.stats import Tally
@@ -60,8 +61,10 @@ class Supervised:
         publisher: Publisher,
         publish: Callable[[Sequence[Out]], None],
         clock: Callable[[], int],
+        observer: Observer | None = None,
     ) -> None:
         self.tally = Tally(name)
+        self._observer: Observer = observer or Nobody()
         self.child: Child | None = None
         self._order, self._policy, self._limits = order, policy, limits
         self._node, self._publisher, self._publish, self._clock = node, publisher, publish, clock
@@ -156,13 +159,17 @@ class Supervised:
         tally.ticks_skipped += skipped
         tally.rejects.update(reading.rejects)
         tally.devices = sum(len(part.samples) for part in reading.samples)
+        self._observer.observe(tally.name, reading)
         for event in reading.events:
             if isinstance(event, v1.DeviceEvent):
                 self._presence.note(event)
+                self._observer.happened(event)
         noticed = []
         for part in reading.samples:
             uids = (sample.uid for sample in part.samples)
             noticed += self._presence.update(part.node or self._node, uids, part.taken_at_ns, simulated=part.simulated)
+        for one in noticed:
+            self._observer.happened(one)
         try:
             outs = self._publisher.outs(reading, self._clock())
         except Rejected as error:
@@ -172,7 +179,9 @@ class Supervised:
         self._send([*outs, *map(event_out, noticed)])
 
     def _event(self, kind: Kind, text: str, severity: Severity = "warning") -> None:
-        self._send([event_out(device_event(self._node, self.tally.name, kind, self._clock(), text, severity=severity))])
+        event = device_event(self._node, self.tally.name, kind, self._clock(), text, severity=severity)
+        self._observer.happened(event)
+        self._send([event_out(event)])
 
     def _send(self, outs: list[Out]) -> None:
         """Publish; what the bus has no room for is kept where it happens once (events, inventory) and counted where it does not."""

@@ -21,6 +21,7 @@ from sinks.settings import Sinks
 from streams.settings import Streams
 from xpulse.bus.settings import Bus
 from xpulse.errors import UsageError
+from xpulse.northbound.settings import Northbound
 
 PREFIX: Final = "XPULSE_"
 _NAME: Final = r"[A-Za-z0-9][A-Za-z0-9_.-]*"
@@ -72,6 +73,7 @@ class Settings(BaseSettings):
     health: Health = Health()
     bus: Bus = Bus()
     collectors: Collectors = Collectors()
+    northbound: Northbound = Northbound()
     streams: Streams = Streams()
     sinks: Sinks = Sinks()
     forecasting: Forecasting = Forecasting()
