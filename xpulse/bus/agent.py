@@ -1,4 +1,10 @@
-"""The agent's publisher: takes batches without waiting, says Busy when its memory is full, and counts what the broker acknowledged."""
+"""The agent's publisher: takes messages without waiting, keeps on disk what no broker takes, and counts what was acknowledged.
+
+While the bus answers, a message is in memory until it is acknowledged. Where nothing is acknowledged for a while, or memory is full,
+what waits is written to the spool and everything new of those topics goes behind it. Whether the bus is back is asked with the oldest
+messages themselves; then the spool is sent oldest first, and once it is empty the disk is left alone again. Order within a topic is
+kept throughout.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +16,27 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from schemas.flow import Busy
-from schemas.topics import MAX_VALUE_BYTES
-from xpulse.bus.outgoing import verdict
-from xpulse.bus.sending import BACKOFF_SECONDS, Attempt, Sender
+from schemas.topics import MAX_VALUE_BYTES, SAMPLES
+from xpulse.bus.line import Flight, Line
+from xpulse.bus.sending import Sender
+from xpulse.northbound.spool.folder import force
+from xpulse.northbound.spool.stamp import sent_again
 
 if TYPE_CHECKING:
     from schemas.flow import Out
     from xpulse.bus.settings import Bus
+    from xpulse.northbound.spool.folder import SpoolFolder
 
 _RETRY_SECONDS: Final = 1.0
 _MESSAGE_OVERHEAD_BYTES: Final = 256  # librdkafka's own record of a queued message, headers included
+_PROBE_RECORDS: Final = 8
+"""What asks a silent bus whether it is back. They wait for the answer with an old time of sending, so they are few: of 30 batches the
+quickest tells a node's clock (streams.operators.detect.clocks)."""
+_PORTION_BYTES: Final = 256 * 1024
+_PORTION_RECORDS: Final = 1000
+_ABREAST_NS: Final = 30 * 1_000_000_000
+"""By how much one topic of the spool may be sent ahead of another: samples are to meet the allocations of their time."""
+_NS_PER_SECOND: Final = 1_000_000_000
 
 
 @dataclass(slots=True)
@@ -28,105 +45,289 @@ class AgentTotals:
 
     acknowledged: int = 0
     failed: Counter[str] = field(default_factory=Counter)
+    """too_large, refused, and the reasons of the spool (xpulse.northbound.spool.folder)."""
     unacknowledged: int = 0
+    """In memory and in the spool."""
     unacknowledged_bytes: int = 0
+    """In memory."""
     last_ack_ns: int = 0
     """Wall clock of the newest acknowledgement, ns UTC; 0 before the first."""
+    silent_seconds: float = 0.0
+    """For how long the bus has acknowledged nothing although something waits; 0 while it does."""
+    stuck: dict[str, str] = field(default_factory=dict)
+    """Topics that the broker does not take although it takes others, and why."""
+    replayed: int = 0
+    """Acknowledged messages that had been in the spool."""
+    sent_twice: int = 0
+    """Messages given to a bus that did not answer and then sent again: it may have both. Consumers know them by their sequence."""
+    spool_limit_bytes: int = 0
+    """0: there is no spool."""
+    spool_bytes: int = 0
+    spool_records: int = 0
+    spool_oldest_seconds: float = 0.0
+    """Age of the oldest message in the spool."""
+    spool_dropped_bytes: Counter[str] = field(default_factory=Counter)
+    spool_trouble: str = ""
+    """Why there is no spool although there should be, or why the last write to it failed."""
 
 
 class AgentPublisher:
-    """Sends in the background. A broker outage loses nothing as long as what is not acknowledged fits `bus.queue_bytes`."""
+    """Sends in the background. With a spool an outage of the bus loses nothing until that is full; without one, until memory is.
 
-    def __init__(self, bus: Bus, *, now_ns: Callable[[], int] = time.time_ns) -> None:
-        self._limit_bytes = bus.queue_bytes
+    `memory_bytes` bounds what is not acknowledged in memory (`bus.queue_bytes` unless given). The other arguments are the settings of
+    northbound.spool. `spool` is closed with this.
+    """
+
+    def __init__(
+        self,
+        bus: Bus,
+        spool: SpoolFolder | None = None,
+        *,
+        memory_bytes: int | None = None,
+        patience_seconds: float = 5.0,
+        fsync_seconds: float = 5.0,
+        replay_bytes_per_second: int = 4 * 1024 * 1024,
+        trouble: str = "",
+        now_ns: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self._limit_bytes = memory_bytes or bus.queue_bytes
+        self._setting = "northbound.spool.memory_bytes" if memory_bytes else "bus.queue_bytes"
+        self._spool, self._trouble = spool, trouble
+        self._patience_seconds, self._fsync_seconds = patience_seconds, fsync_seconds
+        self._replay_bytes_per_second = replay_bytes_per_second
         self._now_ns = now_ns
-        self._sender = Sender(bus, linger_ms=bus.linger_ms)
+        self._sender = Sender(bus.model_copy(update={"queue_bytes": self._limit_bytes}), linger_ms=bus.linger_ms)
         self._lock = threading.Lock()
         self._closing = threading.Event()
-        self._pending: list[Attempt] = []
-        self.totals = AgentTotals()
+        self._ending = False
+        self._purge = ""
+        self._budget_bytes = 0.0
+        self._drained_at = self._synced_at = self._tried_at = time.monotonic()
+        self._lines: dict[str, Line] = {}
+        self._failed: Counter[str] = Counter()
+        self.totals = AgentTotals(spool_limit_bytes=spool.max_bytes if spool else 0, spool_trouble=trouble)
+        for topic, lane in spool.lanes.items() if spool else ():
+            if lane.records or lane.disk_bytes:
+                line = self._line(topic)
+                line.spooling, line.flowing = True, False
+        self._count()
         self._thread = threading.Thread(target=self._serve, name="publisher", daemon=True)
         self._thread.start()
 
     def offer(self, outs: Sequence[Out]) -> None:
-        """Take all of these or, when the memory is full, none and raise Busy. Order within a call and between calls is kept."""
-        if not outs:
-            return
-        total = sum(map(_size, outs))
+        """Take all of these, or raise Busy where memory is full and the disk does not take them. Order within a topic is kept.
+
+        After Busy some messages other than samples may have been taken: to offer them again doubles those and loses none.
+        """
+        groups: dict[str, list[Out]] = {}
+        large = 0
+        for out in outs:
+            if out.value is not None and len(out.value) > MAX_VALUE_BYTES:
+                large += 1
+            else:
+                groups.setdefault(out.topic, []).append(out)
         with self._lock:
-            if self.totals.unacknowledged and self.totals.unacknowledged_bytes + total > self._limit_bytes:
-                waiting = self.totals.unacknowledged
-                raise Busy(
-                    _RETRY_SECONDS, f"bus: {waiting} messages are not acknowledged yet and fill bus.queue_bytes ({self._limit_bytes})"
-                )
-            taken = []
-            for out in outs:
-                if out.value is not None and len(out.value) > MAX_VALUE_BYTES:
-                    self.totals.failed["too_large"] += 1
-                else:
-                    taken.append(out)
-            self.totals.unacknowledged += len(taken)
-            self.totals.unacknowledged_bytes += sum(map(_size, taken))
-            self._begin(taken)
+            at = time.monotonic()
+            lines = {topic: self._line(topic) for topic in sorted(groups, key=lambda topic: topic == SAMPLES)}
+            self._make_room(sum(_size(out) for topic, line in lines.items() if not line.spooling for out in groups[topic]))
+            for topic, line in lines.items():
+                if line.spooling:
+                    self._write(line, groups[topic])
+            for topic, line in lines.items():
+                if not line.spooling:
+                    line.add(Flight(groups[topic], sum(map(_size, groups[topic]))), at)
+                    if not self._sender.fatal:
+                        line.send(self._sender, at)
+            self._failed["too_large"] += large
+            self._count()
 
     def close(self, timeout_seconds: float) -> int:
-        """Wait at most so long for acknowledgements; how many messages are still without one (they are lost with the process)."""
+        """Wait at most so long for acknowledgements (not at all of a bus that is silent) and write to the spool what has none.
+
+        How many messages are lost with the process: those that no spool could take.
+        """
         deadline = time.monotonic() + timeout_seconds
-        while self.totals.unacknowledged and time.monotonic() < deadline:
+        self._ending = True
+        while self._in_memory() and time.monotonic() < deadline and not (self._spool and self.totals.silent_seconds):
             self._sender.producer.flush(min(0.2, timeout_seconds))
         self._closing.set()
         self._thread.join(2.0)
-        left = self.totals.unacknowledged
-        self._sender.give_up()
-        return left
+        with self._lock:
+            self._settle(time.monotonic())
+            direct = [line for line in self._lines.values() if not line.spooling and line.unacked]
+            lost = sum(line.unacked for line in direct if not self._to_disk(line))
+            self._count()
+            self._sender.give_up()
+            if self._spool is not None:
+                force(self._spool.to_sync())
+                self._spool.close()
+        return lost
 
-    def _begin(self, outs: Sequence[Out]) -> None:
-        attempt = Attempt(outs)
-        self._pending.append(attempt)
-        self._sender.start(attempt)
+    def _in_memory(self) -> int:
+        with self._lock:
+            return sum(line.unacked for line in self._lines.values())
+
+    def _line(self, topic: str) -> Line:
+        line = self._lines.get(topic)
+        if line is None:
+            line = self._lines[topic] = Line(topic, time.monotonic())
+        return line
+
+    def _make_room(self, size_bytes: int) -> None:
+        """See to it that memory has room for so much more, or that its lines go to the disk. Raises Busy."""
+        held = sum(line.memory_bytes for line in self._lines.values())
+        if not size_bytes or not held or held + size_bytes <= self._limit_bytes:
+            return
+        if self._spool is not None:
+            written = [self._to_disk(line) for line in self._lines.values() if not line.spooling]
+            if all(written):
+                return
+        waiting = sum(line.unacked for line in self._lines.values())
+        raise Busy(_RETRY_SECONDS, f"bus: {waiting} messages are not acknowledged yet and fill {self._setting} ({self._limit_bytes})")
+
+    def _to_disk(self, line: Line) -> bool:
+        """Write what a line has in memory to the spool; it stays on its way to the broker. False where that does not work."""
+        if self._spool is None:
+            return False
+        outs: list[Out] = []
+        for flight in line.flights:
+            left = flight.unacked()
+            flight.frames = len(left)
+            outs += left
+        try:
+            _, lost = self._spool.append(line.topic, outs, self._now_ns(), in_flight=True)
+        except OSError:
+            for flight in line.flights:
+                flight.frames = 0
+            if (lane := self._spool.lanes.get(line.topic)) is not None:
+                lane.clear()
+            return False
+        self._over_board(lost)
+        line.spooling = True
+        return True
+
+    def _write(self, line: Line, outs: Sequence[Out]) -> None:
+        assert self._spool is not None
+        try:
+            taken, lost = self._spool.append(line.topic, outs, self._now_ns())
+        except OSError as error:
+            raise Busy(_RETRY_SECONDS, f"{self._spool.trouble or error} and the bus takes nothing") from None
+        self._over_board(lost)
+        self._budget_bytes += taken
+        if self._fsync_seconds == 0:
+            self._spool.trouble = force(self._spool.to_sync())
+
+    def _over_board(self, lost: Counter[str]) -> None:
+        for topic, frames in lost.items():
+            if self._line(topic).drop(frames):
+                self._purge = "the spool is full: what it lost is not to be sent either"
 
     def _serve(self) -> None:
-        tries = 0
         while not self._closing.is_set():
             self._sender.poll(0.1)
             with self._lock:
-                failed = self._settle()
-            if failed:
-                self._closing.wait(BACKOFF_SECONDS[min(tries, len(BACKOFF_SECONDS) - 1)])
-                tries += 1
-            else:
-                tries = 0
+                at = time.monotonic()
+                self._settle(at)
+                self._judge(at)
+                self._renew(at)
+                for line in self._lines.values():
+                    if not self._sender.fatal:
+                        line.send(self._sender, at)
+                self._drain(at)
+                self._count()
+                due = self._spool is not None and at - self._synced_at >= self._fsync_seconds
+                to_sync = self._spool.to_sync() if due and self._spool is not None else []
+            if due:
+                self._synced_at = at
+            if to_sync and self._spool is not None:
+                self._spool.trouble = force(to_sync) or self._spool.trouble
 
-    def _settle(self) -> bool:
-        """Count what was answered and send again what failed for now; whether anything did."""
-        kept: list[Attempt] = []
-        left: list[Out] = []
-        why = ""
-        for attempt in self._pending:
-            if attempt.sent < len(attempt.outs):
-                self._sender.start(attempt)
-            if attempt.left:
-                kept.append(attempt)
+    def _settle(self, at: float, *, renewed: bool = False) -> None:
+        for line in self._lines.values():
+            heard, frames = line.settle(at, renewed=renewed)
+            if line.spooling and self._spool is not None:
+                self._spool.lanes[line.topic].acknowledge(frames)
+            self.totals.acknowledged += heard.acked
+            self.totals.replayed += heard.late
+            self._failed["refused"] += heard.refused
+            if heard.acked:
+                self.totals.last_ack_ns = self._now_ns()
+
+    def _judge(self, at: float) -> None:
+        """Which lines the broker does not take; where it takes none at all, what it was given goes back to the disk, few messages apart."""
+        waiting = [line for line in self._lines.values() if line.flights]
+        stuck = [line for line in waiting if at - line.since > self._patience_seconds]
+        away = bool(stuck) and len(stuck) == len(waiting)
+        self.totals.silent_seconds = at - max(line.since for line in stuck) if away else 0.0
+        self.totals.stuck = {} if away else {line.topic: line.why for line in stuck}
+        if not stuck or self._spool is None:
+            return
+        if at - self._tried_at >= _RETRY_SECONDS:
+            for line in stuck:
+                if not line.spooling and not self._to_disk(line):
+                    self._tried_at = at
+        back = [line for line in stuck if line.spooling]
+        for line in back:
+            line.flowing = False
+        if away and any(sum(len(flight.outs) for flight in line.flights) > _PROBE_RECORDS for line in back):
+            for line in back:
+                self.totals.sent_twice += line.forget()
+                self._spool.lanes[line.topic].rewind()
+            self._purge = "the bus is silent: what it was given is sent anew"
+
+    def _renew(self, at: float) -> None:
+        """Put a new producer in place of one that is beyond repair, or that holds what is not to be sent."""
+        if self._sender.fatal and all(line.answered for line in self._lines.values()):
+            self._purge = self._purge or next((line.why for line in self._lines.values() if line.why), "fatal error")
+        if self._purge:
+            self._sender.recreate(self._purge)
+            self._purge = ""
+            self._settle(at, renewed=True)
+
+    def _drain(self, at: float) -> None:
+        """Give each line that has nothing on its way its next messages from the spool."""
+        passed, self._drained_at = at - self._drained_at, at
+        spool = self._spool
+        spooling = [line for line in self._lines.values() if line.spooling]
+        if spool is None or not spooling or self._ending or self._sender.fatal:
+            self._budget_bytes = 0.0
+            return
+        more = self._budget_bytes + passed * self._replay_bytes_per_second
+        self._budget_bytes = min(more, max(self._budget_bytes, float(self._replay_bytes_per_second)))
+        spooling.sort(key=lambda line: spool.lanes[line.topic].oldest_ns)
+        abreast_ns = min((spool.lanes[line.topic].oldest_ns for line in spooling if line.flowing), default=0) + _ABREAST_NS
+        for line in spooling:
+            lane = spool.lanes[line.topic]
+            if line.flights or (line.flowing and (self._budget_bytes <= 0 or lane.oldest_ns > abreast_ns)):
                 continue
-            for index, out in enumerate(attempt.outs):
-                error = attempt.failed.get(index)
-                if error is not None and verdict(error) != "refused":
-                    left.append(out)
-                    why = error.str()
-                    continue
-                self.totals.unacknowledged -= 1
-                self.totals.unacknowledged_bytes -= _size(out)
-                if error is None:
-                    self.totals.acknowledged += 1
-                    self.totals.last_ack_ns = self._now_ns()
-                else:
-                    self.totals.failed["refused"] += 1
-        self._pending = kept
-        if self._sender.fatal and not kept:
-            self._sender.recreate(why or "fatal error")
-        if left:
-            self._begin(left)
-        return bool(left)
+            if line.flowing:
+                most_bytes = min(_PORTION_BYTES, max(1, int(self._budget_bytes)))
+                entries = lane.read(most_bytes=most_bytes, most_records=_PORTION_RECORDS, until_ns=abreast_ns)
+            else:
+                entries = lane.read(most_bytes=_PORTION_BYTES, most_records=_PROBE_RECORDS)
+            if not entries:
+                line.spooling, line.flowing, line.since = False, True, at
+                continue
+            now_ns = self._now_ns()
+            outs = [sent_again(entry.out, now_ns) for entry in entries]
+            flight = Flight(outs, sum(map(_size, outs)), frames=len(entries), late=True)
+            self._budget_bytes -= flight.bytes
+            line.add(flight, at)
+            line.send(self._sender, at)
+
+    def _count(self) -> None:
+        totals, spool = self.totals, self._spool
+        in_memory = sum(line.unacked for line in self._lines.values() if not line.spooling)
+        totals.unacknowledged_bytes = sum(line.memory_bytes for line in self._lines.values())
+        totals.spool_records = spool.records if spool else 0
+        totals.unacknowledged = in_memory + totals.spool_records
+        totals.failed = +(self._failed + spool.dropped) if spool else +self._failed
+        if spool is not None:
+            totals.spool_bytes = spool.disk_bytes
+            oldest_ns = spool.oldest_ns
+            totals.spool_oldest_seconds = max(0.0, (self._now_ns() - oldest_ns) / _NS_PER_SECOND) if oldest_ns else 0.0
+            totals.spool_dropped_bytes = spool.dropped_bytes
+            totals.spool_trouble = spool.trouble
 
 
 def _size(out: Out) -> int:

@@ -13,7 +13,7 @@ _MIB = 1024 * 1024
 
 
 class Spool(Section):
-    """What happens to messages that no broker acknowledges. With the bus inside `xpulse up` there is no spool: nothing outlives that bus."""
+    """What happens to messages that no broker takes. With the bus inside `xpulse up` there is no spool: nothing outlives that bus."""
 
     enabled: bool = True
     """Write to disk what the bus does not take. Off: what memory has no room for is dropped and counted."""
@@ -40,5 +40,10 @@ class Spool(Section):
             raise ValueError(
                 f"segment_bytes ({self.segment_bytes}) is more than a quarter of max_bytes ({self.max_bytes}); "
                 "a full spool would lose most of what it holds at once: lower segment_bytes or raise max_bytes"
+            )
+        if self.memory_bytes * 2 > self.max_bytes:
+            raise ValueError(
+                f"memory_bytes ({self.memory_bytes}) is more than half of max_bytes ({self.max_bytes}); "
+                "what is in memory goes to the spool in an outage: lower memory_bytes or raise max_bytes"
             )
         return self
