@@ -73,6 +73,7 @@ class Lane:
         self._acknowledged_at_ns = 0
         self._segments = self._found()
         self._cursor = self._acknowledged
+        self._damage_seen = Place(0, 0)
         self._next = max([self._acknowledged.segment, *(s.number for s in self._segments)]) + 1
 
     @property
@@ -126,8 +127,11 @@ class Lane:
         while (segment := self._at_cursor()) is not None:
             offset = self._cursor.offset
             found = stretch(segment, offset, most_bytes=most_bytes, most_records=most_records, until_ns=until_ns)
-            self.damaged += found.gaps
-            self.damaged_bytes += found.gap_bytes
+            for first, end in found.gaps:
+                if (behind := Place(segment.number, end)) > self._damage_seen:  # what is read again is not counted again
+                    self.damaged += 1
+                    self.damaged_bytes += end - first
+                    self._damage_seen = behind
             self._cursor = Place(segment.number, found.end)
             if found.entries:
                 self._in_flight.extend(_InFlight(Place(segment.number, end), entry.at_ns) for entry, end in found.entries)

@@ -27,12 +27,11 @@ class Segment:
 
 
 class Stretch(NamedTuple):
-    """Messages with the offset behind each; `end` is where reading goes on, behind `gaps` damaged places of `gap_bytes` together."""
+    """Messages with the offset behind each; damaged places with their first and last offset; `end` is where reading goes on."""
 
     entries: list[tuple[Entry, int]]
+    gaps: list[tuple[int, int]]
     end: int
-    gaps: int
-    gap_bytes: int
 
 
 def name(number: int) -> str:
@@ -72,25 +71,26 @@ def _stretch(
     """None where the block ends before its first frame does."""
     data = os.pread(fd, min(block, segment.size - offset), offset)
     whole = block >= segment.size - offset
-    at, gaps, gap_bytes = 0, 0, 0
+    at = 0
+    gaps: list[tuple[int, int]] = []
     entries: list[tuple[Entry, int]] = []
     while at < len(data) and len(entries) < most_records:
         match read(data, at, whole=whole):
             case None:
-                return Stretch(entries, offset + at, gaps, gap_bytes) if entries else None
+                return Stretch(entries, gaps, offset + at) if entries else None
             case Gap(end):
-                gaps += 1
-                gap_bytes += end - at
+                gaps.append((offset + at, offset + end))
                 at = end
             case Frame(entry, end):
                 if entries and (end > most_bytes or (until_ns is not None and entry.at_ns > until_ns)):
                     break
                 entries.append((entry, offset + end))
                 at = end
-    if whole and at == len(data) < segment.size - offset:
-        return Stretch(entries, segment.size, gaps + 1, gap_bytes + segment.size - offset - at)
-    return Stretch(entries, offset + at, gaps, gap_bytes)
+    if whole and at == len(data) < segment.size - offset:  # shorter than it was
+        start = gaps.pop()[0] if gaps and gaps[-1][1] == offset + at else offset + at
+        return Stretch(entries, [*gaps, (start, segment.size)], segment.size)
+    return Stretch(entries, gaps, offset + at)
 
 
 def _lost(segment: Segment, offset: int) -> Stretch:
-    return Stretch([], segment.size, 1, segment.size - offset)
+    return Stretch([], [(offset, segment.size)], segment.size)
