@@ -177,7 +177,8 @@ class DetectProcessor:
                 continue
             match message:
                 case v1.SampleBatch():
-                    self._clocks.sent(message.cluster, message.node, message.sent_at_ns, record.timestamp_ns)
+                    if not message.replayed:  # its way to the broker was as long as an outage
+                        self._clocks.sent(message.cluster, message.node, message.sent_at_ns, record.timestamp_ns)
                     message.taken_at_ns = self._clocks.corrected(message.cluster, message.node, message.taken_at_ns)
                     batches.append(Taken(message, record.value))
                     heard.append(silence.Heard(message.cluster, message.node, record.timestamp_ns, message.simulated))

@@ -23,6 +23,8 @@ from xpulse.northbound.spool.folder import force
 from xpulse.northbound.spool.stamp import sent_again
 
 if TYPE_CHECKING:
+    from confluent_kafka import KafkaError
+
     from schemas.flow import Out
     from xpulse.bus.settings import Bus
     from xpulse.northbound.spool.folder import SpoolFolder
@@ -54,6 +56,8 @@ class AgentTotals:
     """Wall clock of the newest acknowledgement, ns UTC; 0 before the first."""
     silent_seconds: float = 0.0
     """For how long the bus has acknowledged nothing although something waits; 0 while it does."""
+    silent_why: str = ""
+    """What librdkafka said last, while the bus is silent."""
     stuck: dict[str, str] = field(default_factory=dict)
     """Topics that the broker does not take although it takes others, and why."""
     replayed: int = 0
@@ -69,6 +73,16 @@ class AgentTotals:
     spool_dropped_bytes: Counter[str] = field(default_factory=Counter)
     spool_trouble: str = ""
     """Why there is no spool although there should be, or why the last write to it failed."""
+
+
+class _Sender(Sender):
+    """`said` is the last that librdkafka had to say of the brokers."""
+
+    said = ""
+
+    def _on_error(self, error: KafkaError) -> None:
+        self.said = error.str()
+        super()._on_error(error)
 
 
 class AgentPublisher:
@@ -96,13 +110,13 @@ class AgentPublisher:
         self._patience_seconds, self._fsync_seconds = patience_seconds, fsync_seconds
         self._replay_bytes_per_second = replay_bytes_per_second
         self._now_ns = now_ns
-        self._sender = Sender(bus.model_copy(update={"queue_bytes": self._limit_bytes}), linger_ms=bus.linger_ms)
+        self._sender = _Sender(bus.model_copy(update={"queue_bytes": self._limit_bytes}), linger_ms=bus.linger_ms)
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self._ending = False
         self._purge = ""
         self._budget_bytes = 0.0
-        self._drained_at = self._synced_at = self._tried_at = time.monotonic()
+        self._drained_at = self._synced_at = self._tried_at = self._acknowledged_at = time.monotonic()
         self._lines: dict[str, Line] = {}
         self._failed: Counter[str] = Counter()
         self.totals = AgentTotals(spool_limit_bytes=spool.max_bytes if spool else 0, spool_trouble=trouble)
@@ -252,13 +266,16 @@ class AgentPublisher:
             self._failed["refused"] += heard.refused
             if heard.acked:
                 self.totals.last_ack_ns = self._now_ns()
+                self._acknowledged_at = at
 
     def _judge(self, at: float) -> None:
         """Which lines the broker does not take; where it takes none at all, what it was given goes back to the disk, few messages apart."""
         waiting = [line for line in self._lines.values() if line.flights]
         stuck = [line for line in waiting if at - line.since > self._patience_seconds]
-        away = bool(stuck) and len(stuck) == len(waiting)
+        silent = at - self._acknowledged_at > self._patience_seconds and not all(line.why for line in stuck)
+        away = bool(stuck) and len(stuck) == len(waiting) and silent
         self.totals.silent_seconds = at - max(line.since for line in stuck) if away else 0.0
+        self.totals.silent_why = self._sender.said if away else ""
         self.totals.stuck = {} if away else {line.topic: line.why for line in stuck}
         if not stuck or self._spool is None:
             return

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from confluent_kafka import KafkaError
 
 from xpulse.bus.outgoing import verdict
 from xpulse.bus.sending import BACKOFF_SECONDS, Attempt
@@ -10,10 +12,14 @@ from xpulse.bus.sending import BACKOFF_SECONDS, Attempt
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from confluent_kafka import KafkaError, Message
+    from confluent_kafka import Message
 
     from schemas.flow import Out
     from xpulse.bus.sending import Sender
+
+
+_OURS: Final = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT, KafkaError._FATAL})
+"""Failures that come of a producer that we made anew; any other is the broker's word on a topic."""
 
 
 class Flight(Attempt):
@@ -53,7 +59,8 @@ class Answers:
 
 class Line:
     """`since` is the monotonic second of the last acknowledgement, or from when on one is waited for. While `spooling`, what comes in goes
-    to the disk and what goes out comes from there; `flowing` then says that the broker takes it."""
+    to the disk and what goes out comes from there; `flowing` then says that the broker takes it. `why` is the broker's word on a topic
+    that it does not take."""
 
     def __init__(self, topic: str, at: float) -> None:
         self.topic = topic
@@ -111,7 +118,7 @@ class Line:
             heard.refused += len(flight.outs) - acked - len(left)
             if left:
                 failed = True
-                self.why = next((error.str() for error in flight.failed.values() if verdict(error) != "refused"), self.why)
+                self.why = next((error.str() for error in flight.failed.values() if _from_broker(error)), self.why)
                 self.flights[place] = Flight(left, flight.bytes, frames=flight.frames, late=flight.late)
         if heard.acked:
             self.since, self.flowing, self.why, self._tries = at, True, "", 0
@@ -142,3 +149,7 @@ class Line:
         self.flights = []
         self._retry_at = 0.0
         return twice
+
+
+def _from_broker(error: KafkaError) -> bool:
+    return verdict(error) == "retry" and error.code() not in _OURS

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal
 
 from xpulse.health import Report, SelfMetric
+from xpulse.run.delivery import catching_up, delivery_trouble
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,7 +37,18 @@ SELF_METRICS: Final[dict[str, tuple[Kind, str]]] = {
     "xpulse_plugin_ticks_skipped_total": ("counter", "Ticks that passed while a read took longer than the interval."),
     "xpulse_plugin_restarts_total": ("counter", "Times the plugin's process was started again."),
     "xpulse_plugin_rejects_total": ("counter", "Values turned into absences, by metric and reason."),
-    "xpulse_bus_unacknowledged_records": ("gauge", "Records the broker has not acknowledged yet."),
+    "xpulse_bus_unacknowledged_records": ("gauge", "Records the broker has not acknowledged yet, in memory and in the spool."),
+    "xpulse_bus_silent_seconds": ("gauge", "For how long the bus has acknowledged nothing although something waits; 0 while it does."),
+    "xpulse_bus_sent_twice_total": ("counter", "Records sent again after the bus was silent: it may have both."),
+    "xpulse_spool_records": ("gauge", "Records in the spool."),
+    "xpulse_spool_bytes": ("gauge", "Size of the spool on disk."),
+    "xpulse_spool_limit_bytes": ("gauge", "What the spool may take on disk."),
+    "xpulse_spool_oldest_age_seconds": ("gauge", "Age of the oldest record in the spool; 0 where there is none."),
+    "xpulse_spool_replayed_records_total": ("counter", "Records that were acknowledged after a wait in the spool."),
+    "xpulse_spool_dropped_bytes_total": (
+        "counter",
+        "Bytes of the spool that went over board, by reason; records are in xpulse_dropped_total.",
+    ),
 }
 
 
@@ -94,13 +106,17 @@ def of_runner(status: RunnerStatus, noted: Mapping[str, int] | None = None) -> R
 
 
 def of_agent(stats: AgentStats | None, totals: AgentTotals) -> Report:
-    """The agent: ready while a plugin reads. `processed` are reads, `published` what the broker acknowledged."""
+    """The agent: ready while a plugin reads and the broker takes it. `processed` are reads, `published` what the broker acknowledged."""
     plugins = stats.plugins if stats else ()
     up = [p for p in plugins if p.state == "reading"]
+    trouble = delivery_trouble(totals)
     metrics = [
-        metric("xpulse_ready", [({}, float(bool(up)))]),
+        metric("xpulse_ready", [({}, float(bool(up) and not trouble))]),
         metric("xpulse_records_published_total", [({}, totals.acknowledged)]),
         metric("xpulse_bus_unacknowledged_records", [({}, totals.unacknowledged)]),
+        metric("xpulse_bus_silent_seconds", [({}, totals.silent_seconds)]),
+        metric("xpulse_bus_sent_twice_total", [({}, totals.sent_twice)]),
+        *_spool(totals),
         metric("xpulse_plugin_up", [({"plugin": p.name}, float(p.state == "reading")) for p in plugins]),
         metric("xpulse_plugin_devices", [({"plugin": p.name}, p.devices) for p in plugins]),
         metric("xpulse_plugin_reads_total", [({"plugin": p.name}, p.reads) for p in plugins]),
@@ -120,8 +136,8 @@ def of_agent(stats: AgentStats | None, totals: AgentTotals) -> Report:
     ]
     reasons = "; ".join(f"{p.name}: {p.reason or p.state}" for p in plugins if p.state != "reading")
     return Report(
-        ready=bool(up),
-        why_not=reasons or "no plugin has answered yet",
+        ready=bool(up) and not trouble,
+        why_not="; ".join(filter(None, [trouble, reasons or ("" if up else "no plugin has answered yet")])),
         metrics=metrics,
         detail={
             "role": "agent",
@@ -129,8 +145,23 @@ def of_agent(stats: AgentStats | None, totals: AgentTotals) -> Report:
             "published_total": totals.acknowledged,
             "dead_letters_total": 0,
             "lag": totals.unacknowledged,
+            "delivery": trouble or totals.spool_trouble or catching_up(totals),
         },
     )
+
+
+def _spool(totals: AgentTotals) -> list[SelfMetric]:
+    """Nothing where there is no spool."""
+    if not totals.spool_limit_bytes:
+        return []
+    return [
+        metric("xpulse_spool_records", [({}, totals.spool_records)]),
+        metric("xpulse_spool_bytes", [({}, totals.spool_bytes)]),
+        metric("xpulse_spool_limit_bytes", [({}, totals.spool_limit_bytes)]),
+        metric("xpulse_spool_oldest_age_seconds", [({}, totals.spool_oldest_seconds)]),
+        metric("xpulse_spool_replayed_records_total", [({}, totals.replayed)]),
+        metric("xpulse_spool_dropped_bytes_total", [({"reason": r}, n) for r, n in sorted(dict(totals.spool_dropped_bytes).items())]),
+    ]
 
 
 def noted_by(processor: object) -> dict[str, int]:

@@ -1,0 +1,38 @@
+"""How the agent's messages get on, in words for people: what is in their way, and where they wait meanwhile."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from xpulse.bus.agent import AgentTotals
+
+
+def delivery_trouble(totals: AgentTotals) -> str:
+    """What keeps the agent's messages from the broker, and where they wait; "" where nothing does."""
+    waits = _waits(totals)
+    if totals.silent_seconds:
+        why = f" ({totals.silent_why})" if totals.silent_why else ""
+        return f"bus unreachable for {totals.silent_seconds:.0f} s{why}; {waits}"
+    if totals.stuck:
+        words = ", ".join(f"{topic} ({why or 'no answer'})" for topic, why in sorted(dict(totals.stuck).items()))
+        return f"the broker does not take {words}; see: xpulse topics create; {waits}"
+    return ""
+
+
+def _waits(totals: AgentTotals) -> str:
+    found = f"{totals.unacknowledged:,} messages wait in memory"
+    if totals.spool_limit_bytes and totals.spool_records:
+        found = f"{totals.spool_records:,} messages spooled ({_megabytes(totals.spool_bytes)} of {_megabytes(totals.spool_limit_bytes)})"
+    return "; ".join(filter(None, [found, totals.spool_trouble]))
+
+
+def catching_up(totals: AgentTotals) -> str:
+    """What is still to be sent of an outage that is over; "" where nothing is."""
+    if not totals.spool_records:
+        return ""
+    return f"sending {totals.spool_records:,} messages from the spool, the oldest {totals.spool_oldest_seconds:.0f} s old"
+
+
+def _megabytes(size_bytes: int) -> str:
+    return f"{size_bytes / 1e6:.1f} MB" if size_bytes < 10_000_000 else f"{size_bytes / 1e6:.0f} MB"
