@@ -11,28 +11,33 @@ import pytest
 from tests.fakes import nvml
 
 
+def _built(tmp_path_factory: pytest.TempPathFactory, *missing: str) -> Path:
+    if nvml.compiler() is None:
+        pytest.skip("no C compiler (cc, gcc or clang) to build the fake libnvidia-ml.so.1 with")
+    return nvml.build(tmp_path_factory.getbasetemp().parent / "fake-nvml", missing=missing)  # shared by the processes of one user's runs
+
+
 @pytest.fixture(scope="session")
 def fake_nvml_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The built library; put its parent into LD_LIBRARY_PATH of a child and FAKE_NVML_STATE beside it."""
-    if nvml.compiler() is None:
-        pytest.skip("no C compiler (gcc or cc) to build the fake libnvidia-ml.so.1 with")
-    return nvml.build(tmp_path_factory.mktemp("nvml"))
+    return _built(tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
 def old_nvml_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same as a driver without the newest calls would have it."""
-    if nvml.compiler() is None:
-        pytest.skip("no C compiler (gcc or cc) to build the fake libnvidia-ml.so.1 with")
-    return nvml.build(tmp_path_factory.mktemp("old-nvml"), old_driver=True)
+    return _built(tmp_path_factory, *nvml.OLD_DRIVER_MISSING)
 
 
 def loaded(library: Path, monkeypatch: pytest.MonkeyPatch, state: nvml.State) -> None:
-    """Have pynvml of this process use `library` with `state`."""
+    """Have pynvml of this process use `library` with `state`, and no session open."""
     import pynvml
 
     monkeypatch.setenv(nvml.STATE_VARIABLE, str(state.path))
-    monkeypatch.setattr(pynvml, "nvmlLib", ctypes.CDLL(str(library)))
+    fresh = ctypes.CDLL(str(library))
+    while fresh.nvmlShutdown() == 0:  # a session that an earlier test left would list that test's cards
+        pass
+    monkeypatch.setattr(pynvml, "nvmlLib", fresh)
     forget()
 
 

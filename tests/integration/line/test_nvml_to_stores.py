@@ -34,16 +34,13 @@ PRECISION = {"float": 1e-6, "double": 1e-15}
 
 
 def raw(state: nvml.State, index: int) -> dict[str, str]:
-    """The lines of the state file that hold for a card: its own win over those of all, later ones over earlier ones."""
-    every, own = {}, {}
-    for line in state.path.read_text().splitlines():
-        key, equals, value = line.partition("=")
-        if equals and not line.startswith("#"):
-            if key.startswith("*."):
-                every[key[2:]] = value
-            elif key.startswith(f"{index}."):
-                own[key.partition(".")[2]] = value
-    return every | own
+    """What the state file says of a card, as text: its own word over that of all; fields, metrics and links by their groups."""
+    spelt: dict[str, str] = {}
+    for data in (state.data["defaults"], state.data["devices"][index]):
+        groups = {"field": data.get("fields"), "gpm": data.get("gpm"), "link": (data.get("nvlink") or {}).get("each")}
+        spelt |= {name: str(value) for name, value in data.items() if not isinstance(value, dict | list)}
+        spelt |= {f"{group}.{name}": str(value) for group, values in groups.items() for name, value in (values or {}).items()}
+    return spelt
 
 
 def expected(card: Mapping[str, str]) -> dict[str, float]:

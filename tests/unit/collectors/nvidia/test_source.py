@@ -80,8 +80,8 @@ def test_a_card_without_links_has_no_errors_of_them(source: Source, fake_nvml: n
     assert (replies["links_active"], replies["link_errors"]) == (Failed(3), Failed(3))
 
 
-def test_pcie_bytes_of_32_bits_are_marked(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAKE_NVML_PCIE_32BIT", "1")
+def test_pcie_bytes_of_32_bits_are_marked(source: Source, fake_nvml: nvml.State) -> None:
+    fake_nvml.every.field(197, {"value": 3_020_371_496_512, "type": 1})
     assert source.fast(source.handles()[0])["pcie_tx_bytes"] == Count32(3_020_371_496_512 % 2**32)
 
 
