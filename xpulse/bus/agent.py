@@ -274,7 +274,8 @@ class AgentPublisher:
         stuck = [line for line in waiting if at - line.since > self._patience_seconds]
         silent = at - self._acknowledged_at > self._patience_seconds and not all(line.why for line in stuck)
         away = bool(stuck) and len(stuck) == len(waiting) and silent
-        self.totals.silent_seconds = at - max(line.since for line in stuck) if away else 0.0
+        since = max(self._acknowledged_at, min((line.since for line in stuck), default=at))
+        self.totals.silent_seconds = at - since if away else 0.0
         self.totals.silent_why = self._sender.said if away else ""
         self.totals.stuck = {} if away else {line.topic: line.why for line in stuck}
         if not stuck or self._spool is None:
@@ -286,7 +287,7 @@ class AgentPublisher:
         back = [line for line in stuck if line.spooling]
         for line in back:
             line.flowing = False
-        if away and any(sum(len(flight.outs) for flight in line.flights) > _PROBE_RECORDS for line in back):
+        if away and any(not flight.late or len(flight.outs) > _PROBE_RECORDS for line in back for flight in line.flights):
             for line in back:
                 self.totals.sent_twice += line.forget()
                 self._spool.lanes[line.topic].rewind()

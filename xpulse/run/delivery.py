@@ -23,7 +23,7 @@ def delivery_trouble(totals: AgentTotals) -> str:
 def _waits(totals: AgentTotals) -> str:
     found = f"{totals.unacknowledged:,} messages wait in memory"
     if totals.spool_limit_bytes and totals.spool_records:
-        found = f"{totals.spool_records:,} messages spooled ({_megabytes(totals.spool_bytes)} of {_megabytes(totals.spool_limit_bytes)})"
+        found = f"{totals.spool_records:,} messages spooled ({_size(totals.spool_bytes)} of {_size(totals.spool_limit_bytes)})"
     return "; ".join(filter(None, [found, totals.spool_trouble]))
 
 
@@ -34,5 +34,6 @@ def catching_up(totals: AgentTotals) -> str:
     return f"sending {totals.spool_records:,} messages from the spool, the oldest {totals.spool_oldest_seconds:.0f} s old"
 
 
-def _megabytes(size_bytes: int) -> str:
-    return f"{size_bytes / 1e6:.1f} MB" if size_bytes < 10_000_000 else f"{size_bytes / 1e6:.0f} MB"
+def _size(size_bytes: int) -> str:
+    size = size_bytes / 2**20
+    return f"{size:.1f} MiB" if size < 10 else f"{size:.0f} MiB"

@@ -11,7 +11,7 @@ from xpulse.health import render
 from xpulse.run.delivery import catching_up, delivery_trouble
 from xpulse.run.report import of_agent
 
-SPOOLED = {"spool_records": 5700, "spool_bytes": 12_000_000, "spool_limit_bytes": 512_000_000, "unacknowledged": 5705}
+SPOOLED = {"spool_records": 5700, "spool_bytes": 12 * 2**20, "spool_limit_bytes": 512 * 2**20, "unacknowledged": 5705}
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ SPOOLED = {"spool_records": 5700, "spool_bytes": 12_000_000, "spool_limit_bytes"
         (AgentTotals(), ""),
         (AgentTotals(unacknowledged=3), ""),
         (AgentTotals(**SPOOLED), ""),
-        (AgentTotals(silent_seconds=95.2, **SPOOLED), "bus unreachable for 95 s; 5,700 messages spooled (12 MB of 512 MB)"),
+        (AgentTotals(silent_seconds=95.2, **SPOOLED), "bus unreachable for 95 s; 5,700 messages spooled (12 MiB of 512 MiB)"),
         (
             AgentTotals(silent_seconds=6, silent_why="1/1 brokers are down", unacknowledged=7),
             "bus unreachable for 6 s (1/1 brokers are down); 7 messages wait in memory",
@@ -31,7 +31,7 @@ SPOOLED = {"spool_records": 5700, "spool_bytes": 12_000_000, "spool_limit_bytes"
         ),
         (
             AgentTotals(stuck={"t": "Unknown topic", "a": ""}, spool_records=1, spool_bytes=1_234_000, spool_limit_bytes=10**8),
-            "the broker does not take a (no answer), t (Unknown topic); see: xpulse topics create; 1 messages spooled (1.2 MB of 100 MB)",
+            "the broker does not take a (no answer), t (Unknown topic); see: xpulse topics create; 1 messages spooled (1.2 MiB of 95 MiB)",
         ),
     ],
     ids=["nothing", "in-flight", "catching-up", "silent", "why", "no-spool", "stuck"],
@@ -50,7 +50,7 @@ def test_catching_up_is_said_and_is_no_trouble() -> None:
 def test_an_agent_whose_bus_is_away_is_not_ready_and_says_both_reasons() -> None:
     report = of_agent(None, AgentTotals(silent_seconds=95, **SPOOLED))
     assert not report.ready
-    assert report.why_not == "bus unreachable for 95 s; 5,700 messages spooled (12 MB of 512 MB); no plugin has answered yet"
+    assert report.why_not == "bus unreachable for 95 s; 5,700 messages spooled (12 MiB of 512 MiB); no plugin has answered yet"
 
 
 def test_every_number_of_the_spool_is_a_metric() -> None:
@@ -68,8 +68,8 @@ def test_every_number_of_the_spool_is_a_metric() -> None:
         "xpulse_bus_silent_seconds 95",
         "xpulse_bus_sent_twice_total 4",
         "xpulse_spool_records 5700",
-        "xpulse_spool_bytes 12000000",
-        "xpulse_spool_limit_bytes 512000000",
+        "xpulse_spool_bytes 12582912",
+        "xpulse_spool_limit_bytes 536870912",
         "xpulse_spool_oldest_age_seconds 90",
         "xpulse_spool_replayed_records_total 9",
         'xpulse_spool_dropped_bytes_total{reason="spool_full"} 999',
