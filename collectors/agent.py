@@ -9,16 +9,20 @@ import selectors
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
+from collectors.addresses import Addresses
 from collectors.child import end_all
+from collectors.maintenance import Maintenance
 from collectors.observer import Observer
+from collectors.outlet import Outlet, Shared
 from collectors.publisher import Publisher
 from collectors.registry import Registered, chosen, installed
-from collectors.settings import Collectors
-from collectors.stats import AgentStats
+from collectors.settings import HOLD_NO_DRIVER, Collectors
+from collectors.stats import AgentStats, Tally
 from collectors.supervised import Limits, Stop, Supervised
 from schemas.flow import Out
 from schemas.identity import NodeRef
@@ -41,37 +45,68 @@ def run(
     clock: Callable[[], int] = time.time_ns,
     on_stats: Callable[[AgentStats], None] = lambda stats: None,
     observer: Observer | None = None,
+    requests: Mapping[str, Callable[[], str]] | None = None,
+    addresses_file: Path | None = None,
     plugins: Mapping[str, Registered] | None = None,
 ) -> int:
     """Read until `stop` is set; every plugin's process is gone when this returns, within 2 s of the stop.
 
     `publish` takes messages without blocking and raises schemas.flow.Busy where its queue is full: samples are then dropped and
-    counted, events and inventory wait. `observer` hears readings and events too.
+    counted, events and inventory wait. `observer` hears readings and events too. `requests` (by the name of where they come from) say
+    why the driver is to be let go, "" for no reason; they return at once. `addresses_file` keeps which card sat at which PCI address.
     `clock` gives ns UTC. `on_stats` gets a snapshot each second and at the end. `plugins` are
     the installed ones unless given. Returns 0 after a stop, 1 where a source with on_unavailable: fail is unavailable, 2 where a
     plugin or its settings are wrong; raises collectors.registry.Misconfigured where `settings.plugins` names what is not installed.
     """
-    supervised = _supervised(settings, node, publish, clock, observer, installed() if plugins is None else plugins)
+    info = node_info(node, settings.labels)
+    shared = Shared(node, publish, clock, Addresses(node, addresses_file))
+    if observer is not None:
+        shared.observer = observer
+    supervised = _supervised(settings, info, shared, installed() if plugins is None else plugins)
+    asked = _Asked(Maintenance(settings.maintenance.max_seconds), dict(requests or {}))
     code = 0
     with selectors.DefaultSelector() as selector:
         try:
-            _loop(supervised, selector, stop, on_stats)
+            _loop(supervised, selector, stop, on_stats, asked, shared)
         except Stop as ending:
             log.error("%s", ending)
             code = ending.code
         finally:
             end_all([one.child for one in supervised if one.child is not None])
+    _pass_on(supervised, shared.doubles.flush())
     on_stats(AgentStats(tuple(one.tally.snapshot() for one in supervised)))
     return code
 
 
+@dataclass(slots=True)
+class _Asked:
+    """Who wants the driver."""
+
+    maintenance: Maintenance
+    requests: Mapping[str, Callable[[], str]]
+
+    def now(self, at: float) -> str:
+        for source, request in self.requests.items():
+            self.maintenance.see(source, request(), at)
+        for request_text in self.maintenance.overdue(at):
+            log.warning("%s: nobody has ended it for %g s; the plugins come back", request_text, self.maintenance.max_seconds)
+        return self.maintenance.stands(at)
+
+
 def _loop(
-    supervised: list[Supervised], selector: selectors.BaseSelector, stop: threading.Event, on_stats: Callable[[AgentStats], None]
+    supervised: list[Supervised],
+    selector: selectors.BaseSelector,
+    stop: threading.Event,
+    on_stats: Callable[[AgentStats], None],
+    asked: _Asked,
+    shared: Shared,
 ) -> None:
     stats_at = 0.0
     while not stop.is_set():
         at = time.monotonic()
+        wanted = asked.now(at)
         for one in supervised:
+            one.rest(wanted, at, shared.clock())
             if one.start_if_due(at) and one.child is not None:
                 selector.register(one.child.fd, selectors.EVENT_READ, one)
         for key, _ in selector.select(_POLL_SECONDS):
@@ -83,20 +118,21 @@ def _loop(
             fd = one.child.fd if one.child is not None else -1
             if one.hangs(at):
                 selector.unregister(fd)
+        _pass_on(supervised, shared.doubles.due(shared.clock()))
         if at >= stats_at:
             stats_at = at + _STATS_SECONDS
             on_stats(AgentStats(tuple(one.tally.snapshot() for one in supervised)))
 
 
-def _supervised(
-    settings: Collectors,
-    node: NodeRef,
-    publish: Callable[[Sequence[Out]], None],
-    clock: Callable[[], int],
-    observer: Observer | None,
-    known: Mapping[str, Registered],
-) -> list[Supervised]:
-    info = node_info(node, settings.labels)
+def _pass_on(supervised: list[Supervised], events: Sequence[v1.DeviceEvent]) -> None:
+    """Events that waited go out where they came in."""
+    for one in supervised:
+        own = [event for event in events if event.source == one.tally.name]
+        if own:
+            one.outlet.send_events(own)
+
+
+def _supervised(settings: Collectors, info: v1.NodeInfo, shared: Shared, known: Mapping[str, Registered]) -> list[Supervised]:
     interval_ns = round(settings.interval_seconds * 1e9)
     limits = Limits(settings.hang_seconds, settings.restart_min_seconds, settings.restart_max_seconds)
     found = []
@@ -106,7 +142,7 @@ def _supervised(
             "name": name,
             "target": registered.target,
             "settings": plugin.settings,
-            "node": list(node),
+            "node": list(shared.node),
             "boot_id": info.boot_id,
             "agent_version": info.agent_version,
             "interval_ns": interval_ns,
@@ -116,26 +152,17 @@ def _supervised(
         }
         publisher = Publisher(
             name,
-            node,
-            agent_epoch=clock(),
+            shared.node,
+            agent_epoch=shared.clock(),
             interval_ns=interval_ns,
             full_every=settings.full_every,
             boot_id=info.boot_id,
             node_info=info,
         )
-        found.append(
-            Supervised(
-                name,
-                order,
-                plugin.on_unavailable,
-                limits,
-                node=node,
-                publisher=publisher,
-                publish=publish,
-                clock=clock,
-                observer=observer,
-            )
-        )
+        tally = Tally(name)
+        releases = plugin.release_on_maintenance if plugin.release_on_maintenance is not None else name not in HOLD_NO_DRIVER
+        outlet = Outlet(tally, publisher, shared)
+        found.append(Supervised(order, plugin.on_unavailable, limits, outlet, tally, releases=releases))
     return found
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Any, Final, Literal
 
 from pydantic import Field, model_validator
 
 from collectors.contract import OnUnavailable
+from collectors.maintenance import DEFAULT_LABELS
 from schemas.section import Section
+
+HOLD_NO_DRIVER: Final = frozenset({"kernel", "dcgm"})
+"""Plugins of ours that keep no driver open: they stay while the driver is let go."""
 
 
 class PluginSettings(Section):
@@ -19,8 +24,29 @@ class PluginSettings(Section):
     on_unavailable: OnUnavailable = "retry"
     """What the agent does where the source cannot be read: fail (exit 1 with the reason), skip (go on without it), retry (later)."""
 
+    release_on_maintenance: bool | None = None
+    """Whether its process ends while somebody asks for the driver (see maintenance). Empty: yes, but for
+    kernel and dcgm, which hold none."""
+
     settings: dict[str, Any] = Field(default_factory=dict)
     """The plugin's own settings; see its page in the reference."""
+
+
+class MaintenanceSettings(Section):
+    """Who may ask the agent to let the driver go: any open client blocks a reset of the GPU, a MIG change and a driver upgrade.
+    Besides these, the signal SIGUSR2 asks, and a second one ends it."""
+
+    lease_file: Path | None = None
+    """While this file exists the driver is let go; its first line may say why. Empty: `maintenance` in the state folder."""
+
+    node_labels: dict[str, tuple[str, ...]] = Field(default_factory=lambda: dict(DEFAULT_LABELS))
+    """Labels of the Kubernetes node and the values of each that ask."""
+
+    watch_node: Literal["auto", "off"] = "auto"
+    """auto: read the node's labels where the agent runs as a pod. off: never talk to the API server."""
+
+    max_seconds: float = Field(default=1800.0, gt=0, le=7 * 24 * 3600)
+    """A request that nobody ends is over after so long: the plugins come back, and say so."""
 
 
 class Collectors(Section):
@@ -49,6 +75,9 @@ class Collectors(Section):
 
     labels: dict[str, str] = Field(default_factory=dict)
     """Where this node stands (rack, pdu, pool, site, ...): published with the node's inventory."""
+
+    maintenance: MaintenanceSettings = MaintenanceSettings()
+    """Letting the driver go on request."""
 
     plugins: dict[str, PluginSettings] = Field(default_factory=lambda: {"nvidia": PluginSettings()})
     """Which plugins run, by the name of their entry point in the group xpulse.collectors."""

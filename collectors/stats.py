@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-State = Literal["starting", "reading", "unavailable", "restarting", "skipped"]
+State = Literal["starting", "reading", "unavailable", "restarting", "skipped", "maintenance"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,33 +1,29 @@
-"""One plugin as the agent sees it: its process, its policy, its numbering, and what follows from each word it says."""
+"""One plugin as the agent sees it: its process, its policy, and its rests while somebody else wants the driver."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from collectors import frames
 from collectors.child import Child
 from collectors.contract import OnUnavailable, Reading
-from collectors.events import Kind, Severity, device_event
-from collectors.observer import Nobody, Observer
-from collectors.presence import Presence
-from collectors.publisher import Publisher, event_out
+from collectors.events import Kind, Severity
+from collectors.outlet import Outlet
 from collectors.stats import Tally
-from schemas import topics
-from schemas.flow import Busy, Out, Rejected
-from schemas.identity import NodeRef
-from schemas.telemetry import v1
 
 log = logging.getLogger("xpulse.agent")
 
-BACKLOG = 1000
-"""Events and inventory that wait for room on the bus; the oldest goes first when there is none."""
-
-
 START_SECONDS = 60.0
 """How long a process may take to its first word: interpreter and imports on a loaded host are no driver that hangs."""
+
+LEAVE_SECONDS: Final = 2.0
+"""How long a process may take to close its driver when it is asked to go; then it is killed."""
+
+REMIND_SECONDS: Final = 60.0
+"""A maintenance that lasts is said again so often: consumers rebuild their state from the last 120 s (ARCHITECTURE §6.5)."""
 
 
 class Stop(Exception):
@@ -48,28 +44,15 @@ class Limits:
 
 
 class Supervised:
-    """Holds at most one process. Every method takes `at`, the monotonic clock in seconds; `clock` is the wall clock in ns UTC."""
+    """Holds at most one process. Every method takes `at`, the monotonic clock in seconds."""
 
     def __init__(
-        self,
-        name: str,
-        order: Mapping[str, Any],
-        policy: OnUnavailable,
-        limits: Limits,
-        *,
-        node: NodeRef,
-        publisher: Publisher,
-        publish: Callable[[Sequence[Out]], None],
-        clock: Callable[[], int],
-        observer: Observer | None = None,
+        self, order: Mapping[str, Any], policy: OnUnavailable, limits: Limits, outlet: Outlet, tally: Tally, *, releases: bool
     ) -> None:
-        self.tally = Tally(name)
-        self._observer: Observer = observer or Nobody()
+        self.tally = tally
+        self.outlet = outlet
         self.child: Child | None = None
-        self._order, self._policy, self._limits = order, policy, limits
-        self._node, self._publisher, self._publish, self._clock = node, publisher, publish, clock
-        self._presence = Presence(name)
-        self._backlog: list[Out] = []
+        self._order, self._policy, self._limits, self._releases = order, policy, limits, releases
         self._heard_at = 0.0
         self._start_at = 0.0
         self._started_at = 0.0
@@ -78,12 +61,43 @@ class Supervised:
         self._dying: Child | None = None
         self._failed = ""
         self._troubled = False
+        self._rest: _Rest | None = None
+
+    def rest(self, reason: str, at: float, now_ns: int) -> None:
+        """Let the driver go while `reason` (not empty) stands, and come back when it does not. Call it as often as you like."""
+        if not self._releases:
+            return
+        if reason and self._rest is None:
+            log.warning("plugin %s lets the driver go: %s", self.tally.name, reason)
+            self._rest = _Rest(reason, now_ns, at, at)
+            self._say_rest()
+            if self.child is not None:
+                self.child.end()
+        elif reason and self._rest is not None and at - self._rest.said_at >= REMIND_SECONDS:
+            self._rest.said_at = at
+            self._say_rest()
+        elif not reason and self._rest is not None:
+            log.warning("plugin %s comes back: %s is over", self.tally.name, self._rest.reason)
+            self.outlet.say("maintenance_ended", f"{self._rest.reason} is over; the driver is read again", "info")
+            self._rest = None
+            self._start_at = at
+            self._troubled = False
+            if self.tally.state == "maintenance":
+                self.tally.state, self.tally.reason = "starting", ""
+
+    def _say_rest(self) -> None:
+        assert self._rest is not None
+        text = f"the driver was let go on request ({self._rest.reason})"
+        self.outlet.say("maintenance", text, "info", since_ns=self._rest.since_ns)
+        self.tally.state, self.tally.reason, self.tally.devices = "maintenance", self._rest.reason, 0
 
     def start_if_due(self, at: float) -> bool:
         """Start the process where one is due; True where a new one runs. Never beside one that will not die: both would hang."""
         if self._dying is not None and self._dying.gone():
             self._dying = None
-        if self.child is not None or self._dying is not None or self.tally.state == "skipped" or at < self._start_at:
+        if self.child is not None or self._dying is not None or self._rest is not None:
+            return False
+        if self.tally.state == "skipped" or at < self._start_at:
             return False
         self.child = Child(self._order)
         self._heard_at = self._started_at = at
@@ -106,14 +120,24 @@ class Supervised:
             return False
         if self.child.ended:
             self.child.gone(0.5)
-            self._lose(at, "source_unavailable", self._failed or f"its process {self.child.how_it_ended()}")
+            if self._rest is not None:
+                self._drop_child()
+            else:
+                self._lose(at, "source_unavailable", self._failed or f"its process {self.child.how_it_ended()}")
             return False
         return True
 
     def hangs(self, at: float) -> bool:
-        """True where the process was silent for too long and has been killed."""
+        """True where the process was silent for too long, or did not go when it was asked to, and has been killed."""
+        if self.child is None:
+            return False
+        if self._rest is not None:
+            if at - self._rest.began_at < LEAVE_SECONDS:
+                return False
+            self._drop_child()
+            return True
         limit = self._limits.hang_seconds if self._heard else max(START_SECONDS, self._limits.hang_seconds)
-        if self.child is None or at - self._heard_at < limit:
+        if at - self._heard_at < limit:
             return False
         self._lose(at, "hang", f"the driver did not answer for {limit:g} s; its process was killed", "critical")
         return True
@@ -135,11 +159,11 @@ class Supervised:
 
     def _unavailable(self, reason: str) -> None:
         if self._policy == "fail":
-            self._event("source_unavailable", reason)
+            self.outlet.say("source_unavailable", reason)
             raise Stop(1, f"collectors.plugins.{self.tally.name}: {reason} (on_unavailable is fail)")
         if self.tally.reason != reason:
             log.warning("plugin %s is unavailable (%s): %s", self.tally.name, self._policy, reason)
-            self._event("source_unavailable", reason)
+            self.outlet.say("source_unavailable", reason)
         self.tally.state = "skipped" if self._policy == "skip" else "unavailable"
         self.tally.reason, self.tally.devices = reason, 0
         self._troubled = True
@@ -148,59 +172,23 @@ class Supervised:
         tally = self.tally
         if self._troubled:
             self._troubled = False
-            self._event("recovered", "the source answers again", "info")
+            self.outlet.say("recovered", "the source answers again", "info")
         if self._heard_at - self._started_at > self._limits.restart_max_seconds:
             self._wait_seconds = self._limits.restart_min_seconds  # not after one read: one that dies at each tenth would restart at once
-        tally.state, tally.reason = "reading", ""
+        if self._rest is None:
+            tally.state, tally.reason = "reading", ""
         tally.reads += 1
         tally.last_read_seconds = duration_ns / 1e9
         tally.read_seconds += tally.last_read_seconds
-        tally.last_success_ns = self._clock()
+        tally.last_success_ns = self.outlet.now_ns()
         tally.ticks_skipped += skipped
         tally.rejects.update(reading.rejects)
         tally.devices = sum(len(part.samples) for part in reading.samples)
-        self._observer.observe(tally.name, reading)
-        for event in reading.events:
-            if isinstance(event, v1.DeviceEvent):
-                self._presence.note(event)
-                self._observer.happened(event)
-        noticed = []
-        for part in reading.samples:
-            uids = (sample.uid for sample in part.samples)
-            noticed += self._presence.update(part.node or self._node, uids, part.taken_at_ns, simulated=part.simulated)
-        for one in noticed:
-            self._observer.happened(one)
-        try:
-            outs = self._publisher.outs(reading, self._clock())
-        except Rejected as error:
-            log.error("plugin %s: a message was not sent: %s", tally.name, error.reason)
-            tally.dropped["too_large"] += 1
-            return
-        self._send([*outs, *map(event_out, noticed)])
-
-    def _event(self, kind: Kind, text: str, severity: Severity = "warning") -> None:
-        event = device_event(self._node, self.tally.name, kind, self._clock(), text, severity=severity)
-        self._observer.happened(event)
-        self._send([event_out(event)])
-
-    def _send(self, outs: list[Out]) -> None:
-        """Publish; what the bus has no room for is kept where it happens once (events, inventory) and counted where it does not."""
-        try:
-            self._publish([*self._backlog, *outs])
-            self._backlog = []
-        except Busy:
-            kept = [out for out in outs if out.topic != topics.SAMPLES]
-            self.tally.dropped["bus_full"] += len(outs) - len(kept)
-            self._backlog += kept
-            over = len(self._backlog) - BACKLOG
-            if over > 0:
-                self.tally.dropped["bus_full"] += over
-                del self._backlog[:over]
-            self._publisher.resend()
+        self.outlet.read(reading)
 
     def _lose(self, at: float, kind: Kind, reason: str, severity: Severity = "warning") -> None:
         log.warning("plugin %s: %s; it starts again in %.1f s", self.tally.name, reason, self._wait_seconds)
-        self._event(kind, reason, severity)
+        self.outlet.say(kind, reason, severity)
         self._drop_child()
         self.tally.state, self.tally.reason = "restarting", reason
         self.tally.restarts += 1
@@ -215,3 +203,13 @@ class Supervised:
         child.close()
         if not child.gone(0.1):
             self._dying = child
+
+
+@dataclass(slots=True)
+class _Rest:
+    """A maintenance: why, since when (ns UTC; monotonic seconds), and when it was said last."""
+
+    reason: str
+    since_ns: int
+    began_at: float
+    said_at: float

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from collectors.agent import run as run_agent
 from collectors.registry import Misconfigured
+from collectors.requests.lease import LeaseFile
+from collectors.requests.node_label import NodeLabel, in_cluster
+from collectors.requests.signalled import Signalled
 from schemas.identity import NodeRef
 from xpulse.bus.agent import AgentPublisher
 from xpulse.errors import UsageError
@@ -37,11 +41,30 @@ def run(settings: Settings) -> int:
             log.warning("what the bus does not take is kept in memory only", extra={"why": trouble})
         try:
             node = NodeRef(settings.require_cluster(), settings.node_name())
-            return run_agent(settings.collectors, node, publisher.offer, stop=stop, on_stats=keep)
+            return run_agent(
+                settings.collectors,
+                node,
+                publisher.offer,
+                stop=stop,
+                on_stats=keep,
+                requests=_requests(settings, node),
+                addresses_file=settings.state() / "addresses.json",
+            )
         except Misconfigured as error:
             raise UsageError(str(error)) from None
         finally:
             publisher.close(FLUSH_SECONDS)
+
+
+def _requests(settings: Settings, node: NodeRef) -> dict[str, Callable[[], str]]:
+    """Who may ask for the driver, by name."""
+    chosen = settings.collectors.maintenance
+    lease = chosen.lease_file or settings.state() / "maintenance"
+    found: dict[str, Callable[[], str]] = {"signal": Signalled(), f"lease file {lease}": LeaseFile(lease)}
+    api = in_cluster() if chosen.watch_node == "auto" and chosen.node_labels else None
+    if api is not None:
+        found["node label"] = NodeLabel(api, node.node, chosen.node_labels)
+    return found
 
 
 def _publisher(settings: Settings) -> AgentPublisher:

@@ -43,6 +43,7 @@ class Running:
         self.stats = AgentStats(())
         self.code: int | None = None
         self.full = False
+        self.asked = ""
         self._stop = threading.Event()
         quick = {"interval_seconds": 0.05, "hang_seconds": 3.0, "read_deadline_seconds": 1.0, "restart_min_seconds": 0.1}
         self._settings = Collectors(plugins=dict(plugins), **(quick | settings))
@@ -50,7 +51,15 @@ class Running:
         self._thread.start()
 
     def _run(self) -> None:
-        self.code = agent.run(self._settings, NODE, self._publish, stop=self._stop, on_stats=self._on_stats, plugins=FAKES)
+        self.code = agent.run(
+            self._settings,
+            NODE,
+            self._publish,
+            stop=self._stop,
+            on_stats=self._on_stats,
+            requests={"test": lambda: self.asked},
+            plugins=FAKES,
+        )
 
     def _publish(self, outs: Sequence[Out]) -> None:
         if self.full:
@@ -319,3 +328,61 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def workers() -> list[int]:
+    """Pids of the plugin processes of this test's agent."""
+    own = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            stat, command = (folder / "stat").read_text(), (folder / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if b"collectors.worker" in command and int(stat.rpartition(")")[2].split()[1]) == os.getpid():
+            own.append(int(folder.name))
+    return own
+
+
+def test_on_request_the_process_goes_and_comes_back_and_nothing_is_lost(started: Callable[..., Running]) -> None:
+    running = started({"Fake": PluginSettings()})
+    running.until(lambda: len(running.batches("Fake")) > 2)
+    running.asked = "mig=pending"
+    running.until(lambda: running.plugin("Fake").state == "maintenance")
+    running.until(lambda: workers() == [])
+    before = len(running.batches("Fake"))
+    time.sleep(0.3)
+    assert len(running.batches("Fake")) == before
+    running.asked = ""
+    running.until(lambda: len(running.batches("Fake")) > before)
+    assert running.events() == [("Fake", "maintenance"), ("Fake", "maintenance_ended")]
+    said = running.messages(topics.DEVICE_EVENTS)[0]
+    assert said.text == "the driver was let go on request (test: mig=pending)"
+    assert said.first_at_ns == said.at_ns <= said.last_at_ns
+
+
+def test_a_request_nobody_ends_is_over_at_the_maximum(started: Callable[..., Running]) -> None:
+    running = started({"Fake": PluginSettings()}, maintenance={"max_seconds": 0.5})
+    running.until(lambda: len(running.batches("Fake")) > 1)
+    running.asked = "forgotten"
+    running.until(lambda: ("Fake", "maintenance_ended") in running.events())
+    before = len(running.batches("Fake"))
+    running.until(lambda: len(running.batches("Fake")) > before + 1)
+
+
+def test_a_process_that_does_not_go_is_killed(started: Callable[..., Running], flag: Path) -> None:
+    flag.touch()
+    running = started({"Hangs": PluginSettings(settings={"flag": str(flag)})}, hang_seconds=60.0, read_deadline_seconds=1.0)
+    running.until(lambda: len(running.batches("Hangs")) >= 2)
+    time.sleep(0.2)
+    running.asked = "now"
+    running.until(lambda: workers() == [])
+    assert [kind for _, kind in running.events()] == ["maintenance"]
+
+
+def test_a_plugin_that_holds_no_driver_stays(started: Callable[..., Running]) -> None:
+    running = started({"Fake": PluginSettings(release_on_maintenance=False)})
+    running.until(lambda: len(running.batches("Fake")) > 1)
+    running.asked = "now"
+    before = len(running.batches("Fake"))
+    running.until(lambda: len(running.batches("Fake")) > before + 3)
+    assert running.events() == []

@@ -1,0 +1,110 @@
+"""What follows from a plugin's words: events find their card and lose their doubles, messages go to the bus, observers hear all."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from collectors.addresses import Addresses
+from collectors.contract import Reading
+from collectors.doubles import Doubles
+from collectors.events import Kind, Severity, device_event
+from collectors.observer import Nobody, Observer
+from collectors.presence import Presence
+from collectors.publisher import Publisher, event_out
+from collectors.stats import Tally
+from schemas import topics
+from schemas.flow import Busy, Out, ReadingEvent, Rejected
+from schemas.identity import NodeRef
+from schemas.telemetry import v1
+
+log = logging.getLogger("xpulse.agent")
+
+BACKLOG = 1000
+"""Events and inventory that wait for room on the bus; the oldest goes first when there is none."""
+
+
+@dataclass(slots=True)
+class Shared:
+    """What the outlets of one agent have in common."""
+
+    node: NodeRef
+    publish: Callable[[Sequence[Out]], None]
+    clock: Callable[[], int]
+    """ns UTC."""
+    addresses: Addresses
+    doubles: Doubles = field(default_factory=Doubles)
+    observer: Observer = field(default_factory=Nobody)
+
+
+class Outlet:
+    """Of one plugin. `read` takes its readings in order, `say` makes an event of the agent's own, `send_events` passes on what was held."""
+
+    def __init__(self, tally: Tally, publisher: Publisher, shared: Shared) -> None:
+        self._tally, self._publisher, self._shared = tally, publisher, shared
+        self._presence = Presence(tally.name)
+        self._backlog: list[Out] = []
+
+    def now_ns(self) -> int:
+        return self._shared.clock()
+
+    def read(self, reading: Reading) -> None:
+        shared, tally = self._shared, self._tally
+        for part in reading.samples:
+            shared.addresses.learn(part)
+        reading = replace(reading, events=self._refined(reading.events))
+        shared.observer.observe(tally.name, reading)
+        for event in reading.events:
+            if isinstance(event, v1.DeviceEvent):
+                self._presence.note(event)
+                shared.observer.happened(event)
+        noticed = []
+        for part in reading.samples:
+            uids = (sample.uid for sample in part.samples)
+            noticed += self._presence.update(part.node or shared.node, uids, part.taken_at_ns, simulated=part.simulated)
+        for one in noticed:
+            shared.observer.happened(one)
+        try:
+            outs = self._publisher.outs(reading, shared.clock())
+        except Rejected as error:
+            log.error("plugin %s: a message was not sent: %s", tally.name, error.reason)
+            tally.dropped["too_large"] += 1
+            return
+        self._send([*outs, *map(event_out, noticed)])
+
+    def say(self, kind: Kind, text: str, severity: Severity = "warning", *, since_ns: int | None = None) -> None:
+        """An event of the whole source. `since_ns` repeats one that lasts: same time and text, same id."""
+        event = device_event(self._shared.node, self._tally.name, kind, since_ns or self._shared.clock(), text, severity=severity)
+        if since_ns is not None:
+            event.first_at_ns, event.last_at_ns = since_ns, self._shared.clock()
+        self.send_events([event])
+
+    def send_events(self, events: Sequence[v1.DeviceEvent]) -> None:
+        for event in events:
+            self._shared.observer.happened(event)
+        self._send([event_out(event) for event in events])
+
+    def _refined(self, events: Sequence[ReadingEvent]) -> tuple[ReadingEvent, ...]:
+        of_devices = [event for event in events if isinstance(event, v1.DeviceEvent)]
+        if not of_devices:
+            return tuple(events)
+        for event in of_devices:
+            self._shared.addresses.resolve(event)
+        others = [event for event in events if not isinstance(event, v1.DeviceEvent)]
+        return (*others, *self._shared.doubles.sift(self._tally.name, of_devices, self._shared.clock()))
+
+    def _send(self, outs: list[Out]) -> None:
+        """Publish; what the bus has no room for is kept where it happens once (events, inventory) and counted where it does not."""
+        try:
+            self._shared.publish([*self._backlog, *outs])
+            self._backlog = []
+        except Busy:
+            kept = [out for out in outs if out.topic != topics.SAMPLES]
+            self._tally.dropped["bus_full"] += len(outs) - len(kept)
+            self._backlog += kept
+            over = len(self._backlog) - BACKLOG
+            if over > 0:
+                self._tally.dropped["bus_full"] += over
+                del self._backlog[:over]
+            self._publisher.resend()
