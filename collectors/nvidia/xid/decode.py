@@ -116,7 +116,9 @@ def _decode(code: int, said: NvLink5, layout: int) -> Decoded | None:
 
 def _matching(row: _Row, status: int | None) -> Iterable[_Case]:
     for case in row.cases:
-        if case.status is None:
+        if case.status is None or (status is not None and _is_one(row.code, status, case.status)):
             yield case
-        elif status is not None and (status in case.status or (row.code not in _VALUES and any(status & bit for bit in case.status))):
-            yield case
+
+
+def _is_one(code: int, status: int, wanted: frozenset[int]) -> bool:
+    return status in wanted or (code not in _VALUES and any(status & bit for bit in wanted))

@@ -1,0 +1,76 @@
+"""Reads /dev/kmsg: one record per read, numbered by the kernel, so that what was overwritten before it was read can be counted."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from pathlib import Path
+from typing import Final
+
+from collectors.kernel.record import MOST_BYTES, Record, of_kmsg
+from collectors.kernel.source import Batch, Missing, Position
+
+_DEADLINE_EVERY: Final = 256
+
+
+class Kmsg:
+    """See collectors.kernel.source.Source."""
+
+    name = "kmsg"
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._fd = -1
+        self._last: Position | None = None
+
+    def open(self, after: Position | None) -> None:
+        """Start behind `after`, of the same boot; at the oldest record there is where it is None."""
+        try:
+            self._fd = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except PermissionError:
+            raise Missing(
+                f"{self._path} may not be read: the kernel allows it to root and CAP_SYSLOG only (kernel.dmesg_restrict); "
+                "give the agent CAP_SYSLOG, or read access to the journal"
+            ) from None
+        except OSError as error:
+            raise Missing(f"{self._path} cannot be opened: {error.strerror}; in a container mount it from the host") from None
+        with contextlib.suppress(OSError):  # a pipe in its place has no other beginning
+            os.lseek(self._fd, 0, os.SEEK_SET)
+        self._last = after
+
+    def read(self, most: int, deadline: float) -> Batch:
+        """What there is, `most` records at most, until `deadline` (monotonic seconds)."""
+        records: list[Record] = []
+        lost = nonsense = 0
+        for i in range(most):
+            if i % _DEADLINE_EVERY == _DEADLINE_EVERY - 1 and time.monotonic() > deadline:
+                break
+            try:
+                data = os.read(self._fd, MOST_BYTES)
+            except BlockingIOError:
+                return Batch(records, lost, nonsense, False, self._last)
+            except BrokenPipeError:
+                continue  # overwritten while we were away; the next record's number says how many
+            if not data:
+                return Batch(records, lost, nonsense, False, self._last)
+            record = of_kmsg(data)
+            if record is None:
+                nonsense += 1
+                continue
+            last = self._last
+            if last is not None:
+                if last.sequence >= 0:
+                    if record.sequence <= last.sequence:
+                        continue
+                    lost += record.sequence - last.sequence - 1
+                elif record.monotonic_us <= last.monotonic_us:
+                    continue
+            self._last = Position(record.sequence, record.monotonic_us, "")
+            records.append(record)
+        return Batch(records, lost, nonsense, True, self._last)
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
