@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from schemas.section import Section
+from xpulse.northbound.otlp.settings import Otlp
 from xpulse.northbound.spool.settings import Spool
 
 
@@ -14,3 +15,6 @@ class Northbound(Section):
 
     spool: Spool = Spool()
     """What waits on disk while the bus does not answer."""
+
+    otlp: Otlp = Otlp()
+    """Push to an OpenTelemetry collector."""
