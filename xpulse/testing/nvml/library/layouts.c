@@ -69,7 +69,7 @@ typedef struct { uint version, supported; } gpm_support;
 LAYOUT(gpm_support, 8);
 typedef struct { uint id; ret result; double value; const char *short_name, *long_name, *unit; } gpm_metric;
 LAYOUT(gpm_metric, 40);
-typedef struct { const device *of; uint gi; bool taken; } gpm_sample;
+typedef struct { const struct device *of; uint gi; bool taken; } gpm_sample;
 typedef struct { uint version, count; gpm_sample *one, *two; gpm_metric metrics[477]; } gpm_metrics;
 LAYOUT(gpm_metrics, 19104);
 typedef struct { uint pid; ull memory; uint gi, ci; } process_info;
