@@ -118,7 +118,10 @@ def status_fields(status: str) -> Mapping[str, str]:
 
 
 def cgroup_path(cgroup: str) -> str:
-    """The path that names container and pod: of the memory controller (v1), else of the unified hierarchy; empty where there is none."""
+    """The path that names container and pod: of the memory controller (v1), of the unified hierarchy, else of any controller that has one.
+
+    Empty where the text has no line of a cgroup.
+    """
     paths: dict[str, str] = {}
     for line in cgroup.split("\n"):
         number, colon, rest = line.partition(":")
@@ -130,7 +133,8 @@ def cgroup_path(cgroup: str) -> str:
             paths["unified"] = path
         for controller in controllers.split(","):
             paths.setdefault(controller, path)
-    candidates = [paths[name] for name in ("memory", "unified", "name=systemd") if paths.get(name)]
+    first = ("memory", "unified", "name=systemd")
+    candidates = [paths[name] for name in (*first, *sorted(set(paths) - set(first))) if paths.get(name)]
     return next((path for path in candidates if path != "/"), candidates[0] if candidates else "")
 
 

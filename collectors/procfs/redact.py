@@ -85,7 +85,9 @@ def _is_value(option: str, argument: str) -> bool:
     if argument.startswith("--") and re.fullmatch(r"--[a-z][\w.\-]*(=.*)?", argument, re.DOTALL):
         return False  # the option before took no value
     # -p 8000 is a port; -u is followed by a name more often than by a password
-    return option not in _TAKES_CREDENTIALS or not (argument.isdecimal() or (option in ("-u", "-U", "--user") and ":" not in argument))
+    return option not in _TAKES_CREDENTIALS or not (
+        re.fullmatch(r"[\d.:/]+", argument) or (option in ("-u", "-U", "--user") and ":" not in argument)
+    )
 
 
 def secret_name(name: str) -> bool:
