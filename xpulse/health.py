@@ -1,16 +1,15 @@
-"""The HTTP endpoint of a role: /healthz (alive), /readyz (does its work), /metrics (Prometheus text), /status (JSON, for the live view)."""
+"""The HTTP endpoint of a role: /healthz (alive), /readyz (does its work), /metrics (Prometheus), /status (JSON, for the live view)."""
 
 from __future__ import annotations
 
 import json
-import socket
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 
+from schemas.openmetrics_text import CONTENT_TYPE, EOF, Format, head, pairs, sample_name, unit_in, wanted
 from xpulse.errors import UsageError
+from xpulse.listener import Answer, Handle, Listener, Request, Tls, said
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,76 +32,70 @@ class Report:
     detail: Mapping[str, Any] = field(default_factory=dict)
 
 
-def escape_label(value: str) -> str:
-    return value.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
-
-
-def render(metrics: Sequence[SelfMetric]) -> str:
-    """Prometheus text format 0.0.4."""
+def render(metrics: Sequence[SelfMetric], form: Format = "text") -> str:
+    """Prometheus text 0.0.4, or OpenMetrics without its end mark."""
     lines = []
     for metric in metrics:
-        lines.append(f"# HELP {metric.name} {metric.meaning}")
-        lines.append(f"# TYPE {metric.name} {metric.kind}")
+        family = metric.name.removesuffix("_total") if metric.kind == "counter" else metric.name
+        sample = sample_name(family, metric.kind)
+        lines.append(head(family, metric.kind, metric.meaning, form, unit_in(family)))
         for labels, value in metric.samples:
-            inner = ",".join(f'{k}="{escape_label(v)}"' for k, v in sorted(labels.items()))
-            lines.append(f"{metric.name}{'{' + inner + '}' if inner else ''} {value:.17g}")
-    return "\n".join(lines) + "\n"
-
-
-class _Server6(ThreadingHTTPServer):
-    address_family = socket.AF_INET6
+            inner = pairs(sorted(labels.items()))
+            lines.append(f"{sample}{'{' + inner + '}' if inner else ''} {value:.17g}\n")
+    return "".join(lines)
 
 
 class HealthServer:
-    """Serves reports on `host:port` from a thread of its own. `port` 0 takes any free one; `.port` says which."""
+    """Serves reports on `host:port` from threads of its own. `port` 0 takes any free one; `.port` says which.
 
-    def __init__(self, host: str, port: int, report: Callable[[], Report], *, fall_back: bool = False) -> None:
-        handler = _handler(report)
-        kind = _Server6 if ":" in host else ThreadingHTTPServer
+    `pages` are more paths, or others in place of these four; each gets the request.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        report: Callable[[], Report],
+        *,
+        fall_back: bool = False,
+        pages: Mapping[str, Handle] | None = None,
+        tls: Tls | None = None,
+    ) -> None:
+        handle = _pages(report, pages or {})
         try:
-            self._server = kind((host, port), handler)
+            self._listener = Listener(host, port, handle, tls=tls)
         except OSError as error:
             if not fall_back:
                 raise UsageError(
                     f"health: {host}:{port} cannot be listened on ({error.strerror}); set health.port to another, or 0 for any free one"
                 ) from None
-            self._server = kind((host, 0), handler)
-        self._server.daemon_threads = True
-        self.host = host
-        self.port = int(self._server.server_address[1])
-        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.2}, name="health", daemon=True).start()
+            self._listener = Listener(host, 0, handle, tls=tls)
+        self.host, self.port, self.refused = host, self._listener.port, self._listener.refused
 
     def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        self._listener.close()
 
 
-def _handler(report: Callable[[], Report]) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            now = report()
-            path = self.path.partition("?")[0]
-            if path == "/healthz":
-                self._send(200, "ok\n")
-            elif path == "/readyz":
-                self._send(200 if now.ready else 503, "ready\n" if now.ready else f"not ready: {now.why_not}\n")
-            elif path == "/metrics":
-                self._send(200, render(now.metrics), "text/plain; version=0.0.4; charset=utf-8")
-            elif path == "/status":
+def _pages(report: Callable[[], Report], pages: Mapping[str, Handle]) -> Handle:
+    names = sorted({"/healthz", "/readyz", "/metrics", "/status", *pages})
+
+    def handle(request: Request) -> Answer:
+        if (page := pages.get(request.path)) is not None:
+            return page(request)
+        match request.path:
+            case "/healthz":
+                return said(200, "ok\n")
+            case "/readyz":
+                now = report()
+                return said(200, "ready\n") if now.ready else said(503, f"not ready: {now.why_not}\n")
+            case "/metrics":
+                form = wanted(request.headers.get("accept", ""))
+                return Answer(200, (render(report().metrics, form) + EOF[form]).encode(), CONTENT_TYPE[form])
+            case "/status":
+                now = report()
                 body = {"ready": now.ready, "why_not": now.why_not, **now.detail}
-                self._send(200, json.dumps(body, default=str) + "\n", "application/json")
-            else:
-                self._send(404, "there is /healthz, /readyz, /metrics and /status\n")
+                return Answer(200, (json.dumps(body, default=str) + "\n").encode(), "application/json")
+            case _:
+                return said(404, f"there is {', '.join(names[:-1])} and {names[-1]}\n")
 
-        def _send(self, code: int, text: str, content_type: str = "text/plain; charset=utf-8") -> None:
-            body = text.encode()
-            self.send_response(code)
-            self.send_header("Content-Type", content_type)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Normal operation is silent."""
-
-    return Handler
+    return handle
