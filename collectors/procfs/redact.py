@@ -37,7 +37,8 @@ _WELL_KNOWN: Final = re.compile(
 )
 _RUN: Final = re.compile(r"[A-Za-z0-9+_=.~\-]{20,}")
 _HEX: Final = re.compile(r"[0-9a-fA-F]{32,}")
-_TAKES_CREDENTIALS: Final = frozenset({"-u", "-U", "--user", "--proxy-user", "-p", "-P", "--pass"})
+_TAKES_NAME: Final = frozenset({"-u", "-U", "--user", "--proxy-user"})
+_TAKES_CREDENTIALS: Final = _TAKES_NAME | {"-p", "-P", "--pass"}
 
 
 def redacted(arguments: Sequence[str]) -> str:
@@ -84,10 +85,10 @@ def _wants_secret(argument: str) -> bool:
 def _is_value(option: str, argument: str) -> bool:
     if argument.startswith("--") and re.fullmatch(r"--[a-z][\w.\-]*(=.*)?", argument, re.DOTALL):
         return False  # the option before took no value
-    # -p 8000 is a port; -u is followed by a name more often than by a password
-    return option not in _TAKES_CREDENTIALS or not (
-        re.fullmatch(r"[\d.:/]+", argument) or (option in ("-u", "-U", "--user") and ":" not in argument)
-    )
+    if option in _TAKES_CREDENTIALS:
+        # -p 8000 is a port; -u is followed by a name more often than by name and password
+        return not re.fullmatch(r"[\d.:/]+", argument) and (option not in _TAKES_NAME or ":" in argument)
+    return True
 
 
 def secret_name(name: str) -> bool:

@@ -37,7 +37,7 @@ KEPT = [
     [
         "python",
         "-m",
-        "vllm.entrypoints.openai.api_server",
+        "vllm.serve",
         "--model",
         "Qwen/Qwen2.5-72B-Instruct-GPTQ-Int4",
         "--max-num-batched-tokens",
@@ -62,7 +62,7 @@ def test_what_explains_the_process_is_kept(arguments: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["--token", "HF_TOKEN", "apiKey", "x-api-key", "db.password", "clientSecret", "authtoken", "AWS_SECRET_ACCESS_KEY"]
+    "name", ["--token", "HF_TOKEN", "apiKey", "x-api-key", "db.password", "clientSecret", "authtoken", "AWS_SECRET_KEY"]
 )
 def test_names_of_secrets(name: str) -> None:
     assert secret_name(name)
