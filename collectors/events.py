@@ -19,6 +19,9 @@ Kind = Literal[
     "maintenance",
     "maintenance_ended",
     "source_unavailable",
+    "reconfigured",
+    "driver_reloaded",
+    "missing",
 ]
 Severity = Literal["info", "warning", "critical"]
 
