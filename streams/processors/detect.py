@@ -188,7 +188,7 @@ class DetectProcessor:
                     message.at_ns = self._clocks.corrected(message.cluster, message.node, message.at_ns)
                     device_events.append(message)
                     if (on := _MAINTENANCE.get(message.kind)) is not None:
-                        heard.append(silence.Excused(message.cluster, message.node, message.source, on))
+                        heard.append(silence.Excused(message.cluster, message.node, message.source, on, record.timestamp_ns))
                 case v1.ContextEvent():
                     self._labels.happened(message)
                 case v1.InferenceWindow():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from schemas.flow import Tick
 from schemas.identity import node_entity
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from schemas.telemetry import v1
     from streams.operators.detect.samples import Times
     from streams.rules.model import Rule
+
+
+EXCUSED_NS: Final = 180 * 1_000_000_000
+"""A maintenance that nobody repeats is over after three of an agent's reminders: a node that died in it is not excused for ever."""
 
 
 class Heard(NamedTuple):
@@ -37,12 +41,14 @@ class Expected(NamedTuple):
 
 
 class Excused(NamedTuple):
-    """Maintenance of one source of the node began or ended: meanwhile its silence is no news."""
+    """Maintenance of one source of the node began, lasts (agents repeat it each minute) or ended, said at `at_ns` (append time):
+    meanwhile its silence is no news."""
 
     cluster: str
     node: str
     source: str
     on: bool
+    at_ns: int
 
 
 @dataclass(slots=True)
@@ -51,7 +57,8 @@ class Last:
 
     at_ns: int | None
     simulated: bool = False
-    excused: set[str] = field(default_factory=set)
+    excused: dict[str, int] = field(default_factory=dict)
+    """By source: until when its maintenance is believed without being said again."""
 
 
 @dataclass(slots=True)
@@ -80,7 +87,10 @@ def step(state: Silence, items: Sequence[Heard | Expected | Excused | Tick]) -> 
                 state.nodes.setdefault((cluster, node), Last(None))
             case Excused():
                 last = state.nodes.setdefault((item.cluster, item.node), Last(None))
-                (last.excused.add if item.on else last.excused.discard)(item.source)
+                if item.on:
+                    last.excused[item.source] = item.at_ns + EXCUSED_NS
+                else:
+                    last.excused.pop(item.source, None)
             case Tick(at_ns):
                 found += _passed(state, at_ns)
     return state, found
@@ -106,7 +116,7 @@ def _passed(state: Silence, at_ns: int) -> list[v1.Finding]:
     for (cluster, node), last in state.nodes.items():
         if last.at_ns is None:
             last.at_ns = at_ns
-        if at_ns - last.at_ns <= shortest or last.excused:
+        if at_ns - last.at_ns <= shortest or any(until_ns > at_ns for until_ns in last.excused.values()):
             continue
         about = About(node_entity(cluster, node), cluster, node, last.simulated)
         for rule, after in state.rules:

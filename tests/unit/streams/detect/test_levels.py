@@ -41,9 +41,15 @@ def test_an_expected_node_has_its_time_from_the_first_tick_on() -> None:
 
 
 def test_a_node_in_maintenance_is_excused() -> None:
-    excused = [silence.Excused("c1", "n1", "nvidia", on) for on in (True, False)]
+    excused = [silence.Excused("c1", "n1", "nvidia", on, at(1)) for on in (True, False)]
     found = quiet(heard(0), excused[0], *ticks(1, 60), excused[1], Tick(at(60)))
     assert said(found) == [(60, "node_silent", True)]
+
+
+def test_a_maintenance_that_nobody_repeats_excuses_for_three_minutes() -> None:
+    assert said(quiet(heard(0), silence.Excused("c1", "n1", "nvidia", True, at(1)), *ticks(1, 181)))[:1] == [(181, "node_silent", True)]
+    reminded = [silence.Excused("c1", "n1", "nvidia", True, at(second)) for second in (1, 61, 121)]
+    assert quiet(heard(0), *reminded, *ticks(130, 300)) == []
 
 
 def event(seconds: float, kind: str, uid: str = "v:1", code: int | None = None, source: str = "nvidia") -> v1.DeviceEvent:

@@ -92,7 +92,7 @@ def words(draw: st.DrawFn) -> list[silence.Heard | silence.Expected | silence.Ex
         choices: dict[str, list[silence.Heard | silence.Expected | silence.Excused | Tick]] = {
             "heard": [silence.Heard("c1", node, at(second), on)],
             "expected": [silence.Expected("c1", node)],
-            "excused": [silence.Excused("c1", node, "s", on)],
+            "excused": [silence.Excused("c1", node, "s", on, at(second))],
             "tick": [Tick(at(second))],
         }
         made += choices[draw(st.sampled_from(["heard", "expected", "excused", "tick", "tick"]))]
