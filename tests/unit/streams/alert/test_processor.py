@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from schemas import topics
+from schemas.codec import MAJOR, MINOR
 from schemas.flow import DeadLetter, Emitted, Out, Partition, Record, Tick
 from schemas.telemetry import v1
 from streams.processors.alert import AlertProcessor
@@ -66,7 +67,7 @@ def test_an_alert_carries_cloud_event_headers_that_name_the_transition() -> None
     (alert,) = alerts([out])
     assert headers["ce_id"] == f"{alert.episode}-firing".encode()
     assert headers["ce_time"] == b"2023-11-14T22:13:21.000000000Z"
-    assert headers["schema-version"] == b"1.0"
+    assert headers["schema-version"] == f"{MAJOR}.{MINOR}".encode()
     assert out.key == alert.fingerprint.encode()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from schemas import topics
+from schemas.codec import MAJOR, MINOR
 from schemas.flow import DeadLetter, Emitted, Out, Partition, Tick
 from schemas.telemetry import v1
 from streams.processors.attribute import AttributeProcessor
@@ -26,7 +27,7 @@ def test_usage_comes_out_keyed_by_node_with_our_headers() -> None:
     (out,) = processor().process([record(snapshot(5, allocation("a", 0))), record(batch(5))])
     assert isinstance(out, Out)
     assert (out.topic, out.key, out.timestamp_ns) == (topics.USAGE, b"c/n1", None)
-    assert dict(out.headers)["schema-version"] == b"1.0"
+    assert dict(out.headers)["schema-version"] == f"{MAJOR}.{MINOR}".encode()
     assert pods([out]) == ["a"]
 
 

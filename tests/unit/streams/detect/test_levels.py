@@ -47,7 +47,7 @@ def test_a_node_in_maintenance_is_excused() -> None:
 
 
 def test_a_maintenance_that_nobody_repeats_excuses_for_three_minutes() -> None:
-    assert said(quiet(heard(0), silence.Excused("c1", "n1", "nvidia", True, at(1)), *ticks(1, 181)))[:1] == [(181, "node_silent", True)]
+    assert said(quiet(heard(0), silence.Excused("c1", "n1", "nvidia", True, at(1)), *ticks(1, 183)))[:1] == [(181, "node_silent", True)]
     reminded = [silence.Excused("c1", "n1", "nvidia", True, at(second)) for second in (1, 61, 121)]
     assert quiet(heard(0), *reminded, *ticks(130, 300)) == []
 
