@@ -188,8 +188,9 @@ def _of_metric(metric: Metric, value: Value, since_ns: int, at_ns: int) -> Itera
     elif metric.states:
         for number, name in _names(metric.states, int(value) + 1, "state"):
             yield Point(stream, (*metric.otel_attributes, ("xpulse.state", name)), int(number == value), start, at_ns)
-    else:
-        yield Point(stream, metric.otel_attributes, int(value) if metric.wire == "bool" else value, start, at_ns)
+    else:  # a stream is of integers or of doubles, whatever the single value looks like
+        exact: Value = float(value) if metric.wire in ("float", "double") else int(value)
+        yield Point(stream, metric.otel_attributes, exact, start, at_ns)
 
 
 def _names(enum: str, least: int, unknown: str) -> list[tuple[int, str]]:
