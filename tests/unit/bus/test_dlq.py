@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from schemas.codec import HEADERS
+from schemas.codec import HEADERS, MAJOR, MINOR
 from schemas.flow import DeadLetter, Out, Record, Rejected
 from schemas.topics import DLQ, FINDINGS, MAX_VALUE_BYTES, SAMPLES
 from xpulse.bus.dlq import KEPT_BYTES, Letter, letter_of_record, read_letter, replayed
@@ -21,7 +21,7 @@ def letter(value: bytes | None, headers: tuple[tuple[str, bytes], ...] = HEADERS
 def test_a_letter_tells_its_source() -> None:
     found = letter(b"x" * 10)
     assert (found.group, found.topic, found.source_partition, found.source_offset) == ("g.xpulse.detect", SAMPLES, 3, 7)
-    assert (found.reason, found.schema_version, found.attempt, found.size_bytes) == ("why", "1.0", 1, 10)
+    assert (found.reason, found.schema_version, found.attempt, found.size_bytes) == ("why", f"{MAJOR}.{MINOR}", 1, 10)
     assert found.sha256 == hashlib.sha256(b"x" * 10).hexdigest()
     assert found.headers == HEADERS
 
