@@ -95,9 +95,9 @@ static ret look_again(event_set *set, event_data *out) {
     pthread_mutex_lock(&lock);
     refresh();
     if (file.missing) return DRIVER_NOT_LOADED;
-    if (!session.opened || session.driver_load != whole(member(file.root, "driver_load"), 0)) return UNINITIALIZED;
+    if (!session.opened || session.driver_load != file.driver_load) return UNINITIALIZED;
     if (!is_set(set)) return INVALID_ARGUMENT;
-    ret r = code_of(member(file.root, "error"));
+    ret r = code_of(file.error);
     return r != SUCCESS ? r : take_event(set, out) ? SUCCESS : TIMEOUT;
 }
 static ret begin_wait(event_set *set, const event_data *out) {

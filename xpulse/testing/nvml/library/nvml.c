@@ -48,7 +48,7 @@ typedef struct symbol {
 typedef struct device {
     char uuid[96], bus_id[32];
     const node *node;           /* what the state says of it now; NULL where it is gone */
-    const node *symbols;
+    const node *symbols, *error, *latency;
     struct device *parent;      /* of a MIG instance */
     uint index;
 } device;

@@ -65,7 +65,7 @@ API ret nvmlDeviceGetRunningProcessDetailList(device *d, process_details_v1 *out
     process_detail_v1 *to = out->list;
     for (const node *n = first; n; n = n->next)
         if (listed(d, n, KINDS[out->mode]))
-            *to++ = (process_detail_v1){(uint)whole(member(n, "pid"), 0), memory_used(n), id_of(n, "gi"), id_of(n, "ci"), ~0ULL};
+            *to++ = (process_detail_v1){(uint)whole(member(n, "pid"), 0), memory_used(n), id_of(n, "gi"), id_of(n, "ci"), whole(present(member(n, "protected_bytes")), 0)};
     return SUCCESS;
 }
 

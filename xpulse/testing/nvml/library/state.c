@@ -12,6 +12,8 @@ extern symbol *__start_fake_symbols[], *__stop_fake_symbols[];
 static struct {
     tree now;
     const node *root, *defaults, *gpus;
+    const node *error, *latency;   /* of every call */
+    uint64_t driver_load;
     struct stat stamp;
     const volatile uint64_t *sequence;
     uint64_t seen_sequence;
@@ -100,11 +102,15 @@ static const node *gpu_named(const device *d) {
     return NULL;
 }
 
+static const node *find(const device *d, const char *key);
+
 static void find_devices(void) {
     for (uint i = 0; i < session.count; i++) {
         device *d = &session.gpu[i];
         d->node = gpu_named(d);
         d->symbols = member(d->node, "symbols");
+        d->error = find(d, "error");
+        d->latency = find(d, "latency_us");
     }
     for (uint i = 0; i < MAX_MIG_HANDLES; i++) {
         device *d = &session.mig[i];
@@ -132,6 +138,9 @@ static void read_again(const char *path) {
     file.complained = false;
     file.defaults = member(file.root, "defaults");
     file.gpus = member(file.root, "devices");
+    file.error = member(file.root, "error");
+    file.latency = member(file.root, "latency_us");
+    file.driver_load = whole(member(file.root, "driver_load"), 0);
     find_fault_nodes();
     find_devices();
 }
@@ -230,8 +239,8 @@ static bool is_handle(const device *d) {
 
 static uint64_t latency_us(const node *fault, const device *d) {
     const node *own = member(fault, "latency_us");
-    if (!own && d) own = find(d->parent ? d->parent : d, "latency_us");
-    return whole(own ? own : member(file.root, "latency_us"), 0);
+    if (!own && d) own = (d->parent ? d->parent : d)->latency;
+    return whole(own ? own : file.latency, 0);
 }
 
 /* A real call below a millisecond burns the processor, a longer one waits for the card. */
@@ -274,11 +283,11 @@ static ret enter(symbol *s, const device *d, int needs, uint64_t extra_us, bool 
     if (file.missing || !file.root) r = DRIVER_NOT_LOADED;
     else if (needs != NO_SESSION && !session.opened) r = UNINITIALIZED;
     else if (needs == A_DEVICE && !known) r = INVALID_ARGUMENT;
-    else if (needs != NO_SESSION && session.driver_load != whole(member(file.root, "driver_load"), 0)) r = UNINITIALIZED;
-    if (r == SUCCESS) r = code_of(member(file.root, "error"));
+    else if (needs != NO_SESSION && session.driver_load != file.driver_load) r = UNINITIALIZED;
+    if (r == SUCCESS) r = code_of(file.error);
     if (r == SUCCESS) r = code_of(fault);
     if (r == SUCCESS && needs == A_DEVICE) {
-        r = !(d->parent ? d->parent->node : d->node) ? GPU_IS_LOST : code_of(find(d->parent ? d->parent : d, "error"));
+        r = !(d->parent ? d->parent->node : d->node) ? GPU_IS_LOST : code_of((d->parent ? d->parent : d)->error);
         if (r == SUCCESS && !d->node) r = INVALID_ARGUMENT; /* an instance that was destroyed */
     }
     if (r != SUCCESS) pthread_mutex_unlock(&lock);

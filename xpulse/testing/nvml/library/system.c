@@ -3,13 +3,12 @@
 static ret start_session(void) {
     ret r = code_of(member(file.root, "init_error"));
     if (r != SUCCESS) return r;
-    uint64_t load = whole(member(file.root, "driver_load"), 0);
-    if (session.opened && session.driver_load == load) {
+    if (session.opened && session.driver_load == file.driver_load) {
         session.opened++;
         return SUCCESS;
     }
     session.opened = session.opened ? session.opened : 1;
-    session.driver_load = load;
+    session.driver_load = file.driver_load;
     session.count = 0;
     session.starts++;
     memset(session.mig, 0, sizeof session.mig);
@@ -92,7 +91,7 @@ API ret nvmlDeviceGetHandleByIndex_v2(uint index, device **out) {
         ENTER_FOR(nvmlDeviceGetHandleByIndex_v2, handle_at(index), A_SESSION, 0)
         if (!out || index >= session.count) return INVALID_ARGUMENT;
         device *d = &session.gpu[index];
-        ret r = d->node ? code_of(find(d, "error")) : GPU_IS_LOST;
+        ret r = d->node ? code_of(d->error) : GPU_IS_LOST;
         if (r != SUCCESS) return r;
         *out = d;
     }
@@ -104,7 +103,7 @@ static ret by_text(const char *wanted, bool uuid, device **out) {
     for (uint i = 0; i < session.count; i++) {
         device *d = &session.gpu[i];
         if (strcasecmp(uuid ? d->uuid : d->bus_id, wanted)) continue;
-        ret r = d->node ? code_of(find(d, "error")) : GPU_IS_LOST;
+        ret r = d->node ? code_of(d->error) : GPU_IS_LOST;
         if (r == SUCCESS) *out = d;
         return r;
     }
