@@ -14,9 +14,10 @@ from typing import Never, TypeVar
 
 import pytest
 
-from tests.integration.servers import influxdb_build, kafka
+from tests.integration.servers import influxdb_build, kafka, otelcol_build
 from tests.integration.servers.influxdb import InfluxServer
 from tests.integration.servers.kafka import KafkaServer
+from tests.integration.servers.otelcol import OtelCollector
 from tests.integration.servers.progress import Progress
 from tests.integration.servers.server import Server
 from tests.integration.servers.toolchain import Missing
@@ -27,6 +28,7 @@ REQUIRE = "XPULSE_REQUIRE"
 BUILDS: dict[str, tuple[frozenset[str], Callable[[Progress], Path]]] = {
     "kafka": (frozenset({"kafka_server", "own_kafka"}), kafka.prepare),
     "influxdb": (frozenset({"influx_server", "own_influx"}), influxdb_build.prepare),
+    "otelcol": (frozenset({"own_collector"}), otelcol_build.prepare),
 }
 """For each server the fixtures that want it, and what builds it."""
 
@@ -57,6 +59,12 @@ def own_kafka(request: pytest.FixtureRequest) -> Iterator[KafkaServer]:
 def own_influx(request: pytest.FixtureRequest) -> Iterator[InfluxServer]:
     """A real InfluxDB 2 of this test's own, which it may kill."""
     yield from _served(InfluxServer, request.config)
+
+
+@pytest.fixture
+def own_collector(request: pytest.FixtureRequest) -> Iterator[OtelCollector]:
+    """A real OpenTelemetry Collector of this test's own, which it may kill; it starts in less than a second."""
+    yield from _served(OtelCollector, request.config)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
