@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
-from schemas.openmetrics_text import CONTENT_TYPE, EOF, Format, head, pairs, sample_name, unit_in, wanted
+from schemas.openmetrics_text import CONTENT_TYPE, EOF, Format, escaped, head, sample_name, unit_in, wanted
 from xpulse.errors import UsageError
 from xpulse.listener import Answer, Handle, Listener, Request, Tls, said
+
+_WHOLE: Final = 2**63
+"""Numbers below are shown as integers where they are: 95, not 95.0 or 1e+16."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +43,14 @@ def render(metrics: Sequence[SelfMetric], form: Format = "text") -> str:
         sample = sample_name(family, metric.kind)
         lines.append(head(family, metric.kind, metric.meaning, form, unit_in(family)))
         for labels, value in metric.samples:
-            inner = pairs(sorted(labels.items()))
-            lines.append(f"{sample}{'{' + inner + '}' if inner else ''} {value:.17g}\n")
+            inner = ",".join(f'{name}="{escaped(text)}"' for name, text in sorted(labels.items()))
+            lines.append(f"{sample}{'{' + inner + '}' if inner else ''} {_number(value)}\n")
     return "".join(lines)
+
+
+def _number(value: float) -> str:
+    whole = int(value) if abs(value) < _WHOLE else value
+    return str(whole if whole == value else value)
 
 
 class HealthServer:

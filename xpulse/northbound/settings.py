@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from schemas.section import Section
+from xpulse.northbound.exposition.settings import Exposition
 from xpulse.northbound.otlp.settings import Otlp
 from xpulse.northbound.spool.settings import Spool
 
@@ -18,3 +19,6 @@ class Northbound(Section):
 
     otlp: Otlp = Otlp()
     """Push to an OpenTelemetry collector."""
+
+    exposition: Exposition = Exposition()
+    """The agent's own endpoint, which Prometheus reads."""

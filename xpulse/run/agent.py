@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from collectors.agent import run as run_agent
@@ -12,14 +13,16 @@ from collectors.requests.lease import LeaseFile
 from collectors.requests.node_label import NodeLabel, in_cluster
 from collectors.requests.signalled import Signalled
 from schemas.identity import NodeRef
-from xpulse.bus.agent import AgentPublisher
 from xpulse.errors import UsageError
-from xpulse.northbound.spool.open import InUse, open_spool
 from xpulse.run.frame import framed
+from xpulse.run.pull import Pull
 from xpulse.run.report import of_agent
 
 if TYPE_CHECKING:
     from collectors.stats import AgentStats
+    from schemas.flow import Out
+    from xpulse.bus.agent import AgentPublisher
+    from xpulse.health import Report
     from xpulse.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -27,33 +30,51 @@ log = logging.getLogger(__name__)
 FLUSH_SECONDS: Final = 2.0
 """How long a stopping agent waits for the broker's last acknowledgements."""
 
+DEFAULT_CLUSTER: Final = "default"
+"""The cluster's name where none is set and there is no bus that several clusters may share."""
+
+_FRESH_TICKS: Final = 2.5
+"""Ticks, besides the longest read allowed, after which a plugin's last success is stale."""
+
 
 def run(settings: Settings) -> int:
     """Until a signal; the exit code."""
-    latest: list[AgentStats | None] = [None]
+    kafka = settings.northbound.kafka
+    node = NodeRef(settings.require_cluster() if kafka else settings.cluster or DEFAULT_CLUSTER, settings.node_name())
+    stats: list[AgentStats | None] = [None]
+    fresh_ns = round((_FRESH_TICKS * settings.collectors.interval_seconds + settings.collectors.read_deadline_seconds) * 1e9)
 
-    def keep(stats: AgentStats) -> None:
-        latest[0] = stats
+    def keep(now: AgentStats) -> None:
+        stats[0] = now
 
-    publisher = _publisher(settings)
-    with framed(settings, "agent", lambda: of_agent(latest[0], publisher.totals)) as stop:
-        if trouble := publisher.totals.spool_trouble:
+    def report() -> Report:
+        return of_agent(stats[0], publisher.totals if publisher else None, now_ns=time.time_ns(), fresh_ns=fresh_ns)
+
+    pull = Pull(settings, node, report)
+    publisher = _publisher(settings) if kafka else None
+    with framed(settings, "agent", report, serve=pull.serve, bus=kafka) as stop:
+        if publisher and (trouble := publisher.totals.spool_trouble):
             log.warning("what the bus does not take is kept in memory only", extra={"why": trouble})
         try:
-            node = NodeRef(settings.require_cluster(), settings.node_name())
             return run_agent(
                 settings.collectors,
                 node,
-                publisher.offer,
+                publisher.offer if publisher else _nowhere,
                 stop=stop,
                 on_stats=keep,
+                observer=pull.observer,
                 requests=_requests(settings, node),
                 addresses_file=settings.state() / "addresses.json",
             )
         except Misconfigured as error:
             raise UsageError(str(error)) from None
         finally:
-            publisher.close(FLUSH_SECONDS)
+            if publisher:
+                publisher.close(FLUSH_SECONDS)
+
+
+def _nowhere(outs: Sequence[Out]) -> None:
+    """Without a bus the observers hear everything, and nobody else."""
 
 
 def _requests(settings: Settings, node: NodeRef) -> dict[str, Callable[[], str]]:
@@ -69,6 +90,10 @@ def _requests(settings: Settings, node: NodeRef) -> dict[str, Callable[[], str]]
 
 def _publisher(settings: Settings) -> AgentPublisher:
     """The way to the bus, with the spool behind it. Raises UsageError where another agent has the spool."""
+    # Here, so that an agent without a bus does not load librdkafka.
+    from xpulse.bus.agent import AgentPublisher
+    from xpulse.northbound.spool.open import InUse, open_spool
+
     chosen = settings.northbound.spool
     try:
         spool, trouble = open_spool(chosen, settings.state(), embedded=settings.bus.embedded)

@@ -19,15 +19,25 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def framed(settings: Settings, role: str, report: Callable[[], Report]) -> Iterator[threading.Event]:
-    """Yields the stop event. In the local stack a busy documented port is replaced by a free one; elsewhere it is an error (exit 2)."""
+def framed(
+    settings: Settings, role: str, report: Callable[[], Report], *, serve: Callable[[bool], HealthServer] | None = None, bus: bool = True
+) -> Iterator[threading.Event]:
+    """Yields the stop event. In the local stack a busy documented port is replaced by a free one; elsewhere it is an error (exit 2).
+
+    `serve` opens the endpoint in place of the usual one; it is told whether this is the local stack. Without a `bus` no cluster's name
+    is needed.
+    """
     die_with_parent()
     logs.set_up(role, settings.log)
-    settings.require_cluster()
+    if bus:
+        settings.require_cluster()
     stop = stop_on_signals()
     supervised = PARENT in os.environ
-    port = settings.health.port if settings.health.port is not None else find(role).port
-    server = HealthServer(settings.health.host, port, report, fall_back=supervised)
+    if serve is not None:
+        server = serve(supervised)
+    else:
+        port = settings.health.port if settings.health.port is not None else find(role).port
+        server = HealthServer(settings.health.host, port, report, fall_back=supervised)
     if supervised:
         write_port(settings.state(), role, server.port)
     collect_garbage_seldom()

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from xpulse.health import Report, SelfMetric
 from xpulse.run.delivery import catching_up, delivery_trouble
+from xpulse.run.freshness import readiness
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from collectors.stats import AgentStats
     from schemas.status import RunnerStatus
-    from xpulse.bus.agent import AgentTotals
+    from xpulse.bus.totals import AgentTotals
 
 Kind = Literal["gauge", "counter"]
 
@@ -37,6 +38,14 @@ SELF_METRICS: Final[dict[str, tuple[Kind, str]]] = {
     "xpulse_plugin_ticks_skipped_total": ("counter", "Ticks that passed while a read took longer than the interval."),
     "xpulse_plugin_restarts_total": ("counter", "Times the plugin's process was started again."),
     "xpulse_plugin_rejects_total": ("counter", "Values turned into absences, by metric and reason."),
+    "xpulse_plugin_last_read_seconds": ("gauge", "How long the plugin's last read took."),
+    "xpulse_plugin_last_success_timestamp_seconds": ("gauge", "When the plugin last read its source, seconds since 1970."),
+    "xpulse_plugin_last_success_age_seconds": ("gauge", "Time since the plugin last read its source."),
+    "xpulse_build_info": ("gauge", "1, with the version of XPulse."),
+    "xpulse_events_total": ("counter", "What happened on the node, by kind, devices' events included: those of devices that are gone too."),
+    "xpulse_scrapes_total": ("counter", "Answers of /metrics, by the names that were asked for."),
+    "xpulse_scrape_seconds_total": ("counter", "Time spent making those answers."),
+    "xpulse_requests_refused_total": ("counter", "Requests to the endpoint that got no answer, by reason."),
     "xpulse_bus_unacknowledged_records": ("gauge", "Records the broker has not acknowledged yet, in memory and in the spool."),
     "xpulse_bus_silent_seconds": ("gauge", "For how long the bus has acknowledged nothing although something waits; 0 while it does."),
     "xpulse_bus_sent_twice_total": ("counter", "Records sent again after the bus was silent: it may have both."),
@@ -105,22 +114,27 @@ def of_runner(status: RunnerStatus, noted: Mapping[str, int] | None = None) -> R
     )
 
 
-def of_agent(stats: AgentStats | None, totals: AgentTotals) -> Report:
-    """The agent: ready while a plugin reads and the broker takes it. `processed` are reads, `published` what the broker acknowledged."""
+def of_agent(stats: AgentStats | None, totals: AgentTotals | None, *, now_ns: int = 0, fresh_ns: int = 0) -> Report:
+    """The agent: ready while its plugins' last successes are not older than `fresh_ns` and the broker takes what they say.
+
+    `totals` None: there is no bus. `now_ns` is ns UTC; 0 where ages are not to be judged. `processed` are reads, `published` what the
+    broker acknowledged.
+    """
     plugins = stats.plugins if stats else ()
-    up = [p for p in plugins if p.state == "reading"]
-    trouble = delivery_trouble(totals)
+    read = [p for p in plugins if p.last_success_ns]
+    heard, reasons = readiness(plugins, now_ns, fresh_ns)
+    trouble = delivery_trouble(totals) if totals else ""
+    ready = heard and not trouble
     metrics = [
-        metric("xpulse_ready", [({}, float(bool(up) and not trouble))]),
-        metric("xpulse_records_published_total", [({}, totals.acknowledged)]),
-        metric("xpulse_bus_unacknowledged_records", [({}, totals.unacknowledged)]),
-        metric("xpulse_bus_silent_seconds", [({}, totals.silent_seconds)]),
-        metric("xpulse_bus_sent_twice_total", [({}, totals.sent_twice)]),
-        *_spool(totals),
+        metric("xpulse_ready", [({}, float(ready))]),
+        *(_bus(totals) if totals else []),
         metric("xpulse_plugin_up", [({"plugin": p.name}, float(p.state == "reading")) for p in plugins]),
         metric("xpulse_plugin_devices", [({"plugin": p.name}, p.devices) for p in plugins]),
         metric("xpulse_plugin_reads_total", [({"plugin": p.name}, p.reads) for p in plugins]),
         metric("xpulse_plugin_read_seconds_total", [({"plugin": p.name}, p.read_seconds) for p in plugins]),
+        metric("xpulse_plugin_last_read_seconds", [({"plugin": p.name}, p.last_read_seconds) for p in read]),
+        metric("xpulse_plugin_last_success_timestamp_seconds", [({"plugin": p.name}, p.last_success_ns / 1e9) for p in read]),
+        metric("xpulse_plugin_last_success_age_seconds", [({"plugin": p.name}, (now_ns - p.last_success_ns) / 1e9) for p in read]),
         metric("xpulse_plugin_ticks_skipped_total", [({"plugin": p.name}, p.ticks_skipped) for p in plugins]),
         metric("xpulse_plugin_restarts_total", [({"plugin": p.name}, p.restarts) for p in plugins]),
         metric(
@@ -130,24 +144,33 @@ def of_agent(stats: AgentStats | None, totals: AgentTotals) -> Report:
         metric(
             "xpulse_dropped_total",
             [({"plugin": p.name, "reason": r}, n) for p in plugins for r, n in sorted(p.dropped.items())]
-            + [({"plugin": "", "reason": r}, n) for r, n in sorted(totals.failed.items())],
+            + [({"plugin": "", "reason": r}, n) for r, n in sorted(totals.failed.items() if totals else ())],
         ),
-        metric("xpulse_last_success_timestamp_seconds", [({}, totals.last_ack_ns / 1e9)] if totals.last_ack_ns else []),
     ]
-    reasons = "; ".join(f"{p.name}: {p.reason or p.state}" for p in plugins if p.state != "reading")
     return Report(
-        ready=bool(up) and not trouble,
-        why_not="; ".join(filter(None, [trouble, reasons or ("" if up else "no plugin has answered yet")])),
+        ready=ready,
+        why_not="; ".join(filter(None, [trouble, reasons or ("" if heard else "no plugin has answered yet")])),
         metrics=metrics,
         detail={
             "role": "agent",
             "processed_total": sum(p.reads for p in plugins),
-            "published_total": totals.acknowledged,
+            "published_total": totals.acknowledged if totals else 0,
             "dead_letters_total": 0,
-            "lag": totals.unacknowledged,
-            "delivery": trouble or totals.spool_trouble or catching_up(totals),
+            "lag": totals.unacknowledged if totals else 0,
+            "delivery": trouble or totals.spool_trouble or catching_up(totals) if totals else "no bus: northbound.kafka is off",
         },
     )
+
+
+def _bus(totals: AgentTotals) -> list[SelfMetric]:
+    return [
+        metric("xpulse_records_published_total", [({}, totals.acknowledged)]),
+        metric("xpulse_bus_unacknowledged_records", [({}, totals.unacknowledged)]),
+        metric("xpulse_bus_silent_seconds", [({}, totals.silent_seconds)]),
+        metric("xpulse_bus_sent_twice_total", [({}, totals.sent_twice)]),
+        metric("xpulse_last_success_timestamp_seconds", [({}, totals.last_ack_ns / 1e9)] if totals.last_ack_ns else []),
+        *_spool(totals),
+    ]
 
 
 def _spool(totals: AgentTotals) -> list[SelfMetric]:
