@@ -39,6 +39,8 @@ class PciBus:
             folders = sorted(self._root.iterdir())
         except OSError:
             return None
+        if not folders:
+            return None
         found = []
         for folder in folders:
             if not _NAME.fullmatch(folder.name) or _number(folder / "vendor") != vendor_id:

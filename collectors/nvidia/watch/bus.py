@@ -71,13 +71,13 @@ class BusCheck:
         return News(tuple(events), look_anew)
 
     def _gone(self, there: Mapping[str, PciDevice], now_ns: int) -> list[v1.DeviceEvent]:
-        """Cards that were on the bus and are not any more, unless none is there: then it is the bus that cannot be seen."""
+        """Cards that were on the bus and are not any more."""
         events = []
         for bdf, card in self._known.items():
             if bdf in there:
                 self._on_bus.add(bdf)
                 self._said_gone.over(bdf)
-            elif bdf in self._on_bus and there and self._said_gone.first(bdf):
+            elif bdf in self._on_bus and self._said_gone.first(bdf):
                 text = f"{card.label} is not on the PCI bus any more: it lost power or its link, or was taken out; see dmesg, reseat it"
                 events.append(event(self._where, "lost", now_ns, text, "critical", uid=card.uid, bdf=bdf, action="check_hardware"))
         return events

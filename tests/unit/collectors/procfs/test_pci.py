@@ -47,3 +47,4 @@ def test_what_is_no_address_is_left_out(fake: FakePciBus) -> None:
 
 def test_a_bus_that_cannot_be_seen_is_not_an_empty_one(tmp_path: Path) -> None:
     assert PciBus(tmp_path / "nowhere").devices(0x10DE) is None
+    assert PciBus(tmp_path).devices(0x10DE) is None
