@@ -1,0 +1,85 @@
+"""What the plugin does beside reading the cards: hears their events, compares them with the bus, and lists who uses them."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from collectors.contract import Env
+from collectors.nvidia.cards import Card
+from collectors.nvidia.mig import Instance as MigInstance
+from collectors.nvidia.processes.lists import Instance, Target
+from collectors.nvidia.processes.reader import Processes
+from collectors.nvidia.settings import Nvidia
+from collectors.nvidia.source import Source
+from collectors.nvidia.watch.budget import Limits
+from collectors.nvidia.watch.event import Watched
+from collectors.nvidia.watch.watch import Watch
+from collectors.procfs.pci import PciBus
+from collectors.procfs.process import Proc
+from schemas.telemetry import v1
+
+
+@dataclass(slots=True)
+class Extra:
+    """What a tick has beside its samples. `processes` None: not due, or not to be had."""
+
+    processes: tuple[v1.ProcessSample, ...] | None = None
+    events: list[v1.DeviceEvent] = field(default_factory=list)
+    rejects: Counter[tuple[str, str]] = field(default_factory=Counter)
+    look_anew: bool = False
+    """The driver has a card that this session does not list: open a new one."""
+
+
+class Beside:
+    """`add` follows each read of the cards; `close` comes before the session ends."""
+
+    def __init__(self, source: Source, settings: Nvidia, env: Env, *, bus: PciBus | None = None) -> None:
+        proc_folder = Path(settings.proc_folder)
+        self._source = source
+        self._session = 0
+        self._memory_bytes: dict[str, int] = {}
+        self._watch = Watch(source, env, events=settings.events, pci_check=settings.pci_check, bus=bus, proc_folder=proc_folder)
+        self._processes: Processes | None = None
+        if settings.processes:
+            limits = Limits(settings.processes_every_seconds, settings.slow_call_seconds, settings.back_off_seconds)
+            self._processes = Processes(source, Proc(proc_folder), env.node, limits, command_lines=settings.command_lines)
+
+    def add(self, cards: Iterable[Card], samples: Sequence[v1.DeviceSample], *, slow: bool, deadline: float) -> Extra:
+        """`samples` are those just read, `deadline` of time.monotonic()."""
+        extra = Extra()
+        cards = list(cards)
+        now_ns = time.time_ns()
+        answering = [card for card in cards if self._source.is_open and card.handle is not None and not card.lost and not card.dead]
+        handles = {card.info.uid: card.handle for card in answering}
+        watched = [Watched(card.info.uid, card.info.bdf, card.info.model, handles.get(card.info.uid)) for card in cards]
+        seen = self._watch.tick(watched, samples, now_ns, slow=slow)
+        extra.events, extra.rejects, extra.look_anew = seen.events, seen.rejects, seen.look_anew
+        if self._processes is None or not answering:
+            return extra
+        if self._session != self._source.sessions:
+            self._session = self._source.sessions
+            self._processes.forget()
+        if slow:
+            self._memory_bytes = {sample.uid: sample.memory_total_bytes for sample in samples if sample.HasField("memory_total_bytes")}
+        taken = self._processes.read([self._target(card) for card in answering], now_ns, deadline)
+        extra.processes = taken.samples
+        extra.events += taken.events
+        extra.rejects.update(taken.rejects)
+        return extra
+
+    def close(self) -> None:
+        self._watch.close()
+
+    def _target(self, card: Card) -> Target:
+        uid = card.info.uid
+        instances = tuple(
+            Instance(part.info.uid, part.handle, part.gpu_instance_id, part.compute_instance_id)
+            for part in card.parts.values()
+            if isinstance(part, MigInstance) and not part.gone
+        )
+        total = None if card.unified else self._memory_bytes.get(uid)
+        return Target(uid, f"{card.info.model} {card.info.bdf}", card.handle, total, card.mig, instances)
