@@ -1,43 +1,33 @@
-"""The nvidia plugin: one NVML session, each card read by itself, so that a lost one hides no other."""
+"""The nvidia plugin: one NVML session, each card read by itself, so that a lost one hides no other, and a session that is made anew."""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from collectors.contract import API, Env, NodeReading, Reading, Ready, Unavailable
 from collectors.events import Kind, Severity, device_event
-from collectors.nvidia import parse
-from collectors.nvidia.remedy import Missing, bindings_warning
-from collectors.nvidia.reply import NOT_SUPPORTED, Failed, Replies
+from collectors.nvidia import partitions
+from collectors.nvidia.cards import Card, Cards
+from collectors.nvidia.driver import MODULE, Retry, driver_epoch
+from collectors.nvidia.reader import SESSION_CODES, read_card
+from collectors.nvidia.readings import all_absent
+from collectors.nvidia.remedy import Missing, bindings_warning, why
+from collectors.nvidia.reply import VERSION_MISMATCH
 from collectors.nvidia.settings import Nvidia
-from collectors.nvidia.source import Handle, Source
+from collectors.nvidia.source import Source
+from collectors.nvidia.unified import MEMINFO
 from schemas.builder import SampleBuilder
 from schemas.catalogue import Cadence
 from schemas.telemetry import v1
 
 log = logging.getLogger("xpulse.agent")
 
-_MODULE: Final = Path("/sys/module/nvidia")
-
-
-@dataclass(slots=True)
-class _Card:
-    index: int
-    info: v1.DeviceInfo
-    handle: Handle | None
-    profiled: bool = False
-    mig: bool = False
-    lost: bool = False
-    said_lost: bool = False
-    skip: frozenset[str] = frozenset()
-    read_at: float = 0.0
-    memory: parse.Memory = field(default_factory=parse.Memory)
+_MOST_RETRY_SECONDS: Final = 60.0
 
 
 def create(settings: Mapping[str, Any], env: Env) -> Plugin:
@@ -46,130 +36,206 @@ def create(settings: Mapping[str, Any], env: Env) -> Plugin:
 
 
 class Plugin:
-    """See collectors.contract.Plugin."""
+    """See collectors.contract.Plugin. The paths are the kernel's; tests give others."""
 
     api = API
 
-    def __init__(self, settings: Nvidia, env: Env, source: Source | None = None) -> None:
-        self._settings, self._env = settings, env
-        self._source = source or Source()
-        self._cards: dict[str, _Card] = {}
-        self._driver_version = ""
+    def __init__(
+        self,
+        settings: Nvidia,
+        env: Env,
+        source: Source | None = None,
+        *,
+        module: Path = MODULE,
+        meminfo: Path = MEMINFO,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._settings, self._env, self._module, self._monotonic = settings, env, module, monotonic
+        self._meminfo: Callable[[], str] = meminfo.read_text
+        self.source = source or Source()
+        self.cards = Cards(self.source, settings, env.node.node, self._say)
+        self._events: list[v1.DeviceEvent] = []
         self._driver_epoch = 0
-        self._silent: set[int] = set()
+        self._broken = ""
+        """Why there is no session; empty where there is one."""
+        self._told_trouble = False
+        self._retry = Retry(_MOST_RETRY_SECONDS)
+        self._odd: set[str] = set()
         if warning := bindings_warning():
             log.warning("%s", warning)
 
     def probe(self) -> Ready | Unavailable:
         try:
-            self._source.open()
-            self._enumerate()
+            self.source.open()
+            self.cards.look(first=not self.cards.by_uid)
         except Missing as error:
-            self._source.close()
+            self.cards.end_session()
             return Unavailable(f"nvidia: {error}", self._settings.retry_seconds)
-        return Ready(tuple(self._cards))
+        self._note_driver()
+        return Ready(tuple(self.cards.by_uid))
 
     def close(self) -> None:
-        self._source.close()
+        self.cards.end_session()
 
     def read(self, due: frozenset[Cadence], deadline: float) -> Reading:
-        """Read every card. Raises collectors.nvidia.remedy.Missing where the driver is gone as a whole."""
-        events: list[v1.DeviceEvent] = []
+        """Read every card and its parts.
+
+        Where the driver is gone as a whole everything is absent(error), the session is tried again with growing waits, and both are
+        told once. Raises collectors.nvidia.remedy.Missing only where no new session of this process can help: where the library does
+        not fit the driver any more, which a new process loads anew.
+        """
         slow = "slow" in due
-        if slow:
-            self._look_again(events)
-        samples = []
+        taken_at_ns, at = time.time_ns(), self._monotonic()
+        renewed = False
+        if self._broken:
+            renewed = self._retry.due(at) and self._reopen()
+        elif slow:
+            renewed = self._look()
+        builders = self._read_all(slow or renewed, deadline, at)
+        code = self._common_failure()
+        if code and not renewed and self._retry.due(at) and self._reopen(code):
+            builders = self._read_all(True, deadline, at)
+            code = self._common_failure()
+        self._judge(self._broken or (why(code, "every call") if code else ""), at)
         rejects: Counter[tuple[str, str]] = Counter()
-        taken_at_ns = time.time_ns()
-        for card in self._cards.values():
-            builder = self._read_card(card, slow, deadline, events)
-            builder.info(card.info)
+        for builder in builders:
             rejects.update(builder.rejects)
-            samples.append(builder.build())
+        samples = tuple(builder.build() for builder in builders)
+        events, self._events = tuple(self._events), []
         reading = NodeReading(
-            taken_at_ns, tuple(samples), boot_id=self._env.boot_id, driver_epoch=self._driver_epoch, driver_version=self._driver_version
+            taken_at_ns,
+            samples,
+            boot_id=self._env.boot_id,
+            driver_epoch=self._driver_epoch,
+            driver_version=self.cards.driver_version,
+            simulated=self._settings.simulated,
         )
-        return Reading((reading,), tuple(events), rejects)
+        return Reading((reading,), events, rejects)
 
-    def _read_card(self, card: _Card, slow: bool, deadline: float, events: list[v1.DeviceEvent]) -> SampleBuilder:
-        uid = card.info.uid
-        if time.monotonic() > deadline:
-            return parse.all_absent(uid, card.index, "error", slow=False)
-        fast: Replies = {}
-        if not card.lost and card.handle is not None:
-            fast = self._source.fast(card.handle, frozenset() if slow else card.skip)
-            card.lost = parse.lost(fast)
-        if card.lost or card.handle is None:
-            card.lost = True
-            if not card.said_lost:
-                card.said_lost = True
-                self._say(events, "lost", f"{card.info.model} {card.info.bdf} does not answer: the GPU is lost", "critical", uid)
-            return parse.lost_sample(uid, card.index)
-        if card.said_lost:
-            card.said_lost = False
-            self._say(events, "returned", f"{card.info.model} {card.info.bdf} answers again", "info", uid)
-        now = time.monotonic()
-        profile = self._profile(card)
-        builder = SampleBuilder(uid, card.index)
-        parse.fast_fields(builder, fast, profile, card.memory, mig=card.mig, seconds=now - card.read_at)
-        card.read_at = now
+    def _read_all(self, slow: bool, deadline: float, at: float) -> list[SampleBuilder]:
+        builders: list[SampleBuilder] = []
+        for card in self.cards:
+            for builder, info in self._read_one(card, slow, deadline, at):
+                builder.info(info)
+                builders.append(builder)
         if slow:
-            card.skip = frozenset(name for name, reply in fast.items() if isinstance(reply, Failed) and reply.code == NOT_SUPPORTED)
-            more = self._source.slow(card.handle, link_errors=self._settings.link_errors)
-            parse.slow_fields(builder, more | fast, card.memory, fast.get("temperature_celsius"))
-        return builder
+            self.cards.join_links()
+        return builders
 
-    def _profile(self, card: _Card) -> Replies:
-        if card.mig or not card.profiled or not self._settings.profiling:
-            return dict.fromkeys(("sm_active_percent", "tensor_active_percent", "dram_active_percent"), Failed(NOT_SUPPORTED))
-        return self._source.profile(card.handle, card.info.uid)
+    def _read_one(self, card: Card, slow: bool, deadline: float, at: float) -> list[tuple[SampleBuilder, v1.DeviceInfo]]:
+        """The card's sample and those of its parts; whatever goes wrong in here is this card's."""
+        done: list[tuple[SampleBuilder, v1.DeviceInfo]] = []
+        try:
+            if self._broken or time.monotonic() > deadline:
+                done.append((all_absent(card.info.uid, card.index, "error", slow=slow and bool(self._broken)), card.info))
+            else:
+                done.append((read_card(self.source, card, slow=slow, at=at, meminfo=self._meminfo), card.info))
+                self._tell_presence(card)
+            done += [(part, info) for part, info in self._read_parts(card, slow, deadline, at)]
+        except Exception as error:
+            # A driver that answers nonsense about one card must not hide the others.
+            said = f"{card.info.uid}: {type(error).__name__}: {error}"
+            if said not in self._odd:
+                self._odd.add(said)
+                log.exception("reading %s failed", card.info.uid)
+            read = {info.uid for _, info in done}
+            left = [card.info, *(part.info for part in card.parts.values())]
+            done += [(all_absent(i.uid, i.index, "error", slow=slow), i) for i in left if i.uid not in read]
+        return done
 
-    def _look_again(self, events: list[v1.DeviceEvent]) -> None:
-        """With the slow cadence: what the driver lists now. A lost card is seen again only by a new session."""
-        if any(card.lost for card in self._cards.values()):
-            self._source.close()
-            self._source.open()
-        self._enumerate(events)
+    def _read_parts(self, card: Card, slow: bool, deadline: float, at: float) -> list[tuple[SampleBuilder, v1.DeviceInfo]]:
+        if not self._settings.partitions:
+            return []
+        if self._broken or card.lost or card.dead or time.monotonic() > deadline:
+            why_not = "lost" if card.lost else "error"
+            return [
+                (all_absent(part.info.uid, part.info.index, why_not, slow=card.lost or bool(self._broken)), part.info)  # type: ignore[arg-type]  # one of two literals
+                for part in card.parts.values()
+            ]
+        if slow or partitions.due(card, at):
+            partitions.look(self.source, card, lambda: self.cards.open(card, card.handle), self._say, at)
+        partitions.update_utilization(self.source, card)
+        done = [(part.read(slow=slow), part) for part in card.parts.values()]
+        if any(part.gone for part in card.parts.values()):
+            partitions.look(self.source, card, lambda: self.cards.open(card, card.handle), self._say, at)
+            read = {part.info.uid: builder for builder, part in done if not part.gone}
+            return [(read.get(part.info.uid) or part.read(slow=True), part.info) for part in card.parts.values()]
+        return [(builder, part.info) for builder, part in done]
 
-    def _enumerate(self, events: list[v1.DeviceEvent] | None = None) -> None:
-        version = self._source.driver_version()
-        self._driver_version = version if isinstance(version, str) else ""
-        self._driver_epoch = driver_epoch()
-        by_index = {card.index: card for card in self._cards.values()}
-        cards: dict[str, _Card] = {}
-        for index, handle in enumerate(self._source.handles()):
-            known = by_index.get(index)
-            replies = {} if isinstance(handle, Failed) else self._source.identity(handle)
-            info = None if parse.lost(replies) else parse.info(replies, self._env.node.node, index)
-            if info is None:
-                if known is not None:
-                    known.handle, known.lost = None, True
-                    cards[known.info.uid] = known
-                elif index not in self._silent and events is not None:
-                    self._silent.add(index)
-                    code = handle.code if isinstance(handle, Failed) else None
-                    self._say(events, "lost", f"the GPU with index {index} does not answer and cannot be named", "critical", code=code)
-                continue
-            self._silent.discard(index)
-            known = self._cards.get(info.uid)
-            card = known if known is not None and not known.lost else _Card(index, info, handle)
-            card.said_lost = known is not None and known.said_lost
-            card.index, card.info, card.handle = index, info, handle
-            card.profiled = self._settings.profiling and self._source.profiled(handle)
-            card.mig = self._source.mig_enabled(handle)
-            cards[info.uid] = card
-        self._cards = cards
+    def _tell_presence(self, card: Card) -> None:
+        name = f"{card.info.model} {card.info.bdf}"
+        if card.lost and not card.said_lost:
+            card.said_lost = True
+            self._say("lost", f"{name} does not answer: the GPU is lost or needs a reset", "critical", uid=card.info.uid)
+        elif card.said_lost and not card.lost and not card.dead:
+            card.said_lost = False
+            self._say("returned", f"{name} answers again", "info", uid=card.info.uid)
 
-    def _say(self, events: list[v1.DeviceEvent], kind: Kind, text: str, severity: Severity, uid: str = "", code: int | None = None) -> None:
-        events.append(device_event(self._env.node, "nvidia", kind, time.time_ns(), text, severity=severity, uid=uid, code=code))
+    def _look(self) -> bool:
+        """What the driver lists now; True where that needed a new session, so that everything is to be read."""
+        before = self.source.sessions
+        try:
+            self.cards.look()
+        except Missing as error:
+            return self._reopen(error.code)
+        self._note_driver()
+        return self.source.sessions != before
 
+    def _common_failure(self) -> int:
+        """The code that every card answers everything with, where that is the session's fault; 0 else."""
+        codes = {0 if card.lost else card.dead for card in self.cards}
+        return codes.pop() if not self._broken and len(codes) == 1 and codes <= SESSION_CODES else 0
 
-def driver_epoch(module: Path = _MODULE) -> int:
-    """Another number after each load of the kernel module within one boot; 0 where /sys does not show the module.
+    def _reopen(self, code: int = 0) -> bool:
+        """Make the session anew; False where that fails, with the reason in `_broken`. Raises Missing where only a new process can."""
+        try:
+            if code == VERSION_MISMATCH:
+                raise Missing(why(code, "every call"), code)
+            self.cards.reopen()
+            self.cards.look(first=not self.cards.by_uid)
+        except Missing as error:
+            self.cards.end_session()
+            if error.code == VERSION_MISMATCH:
+                raise
+            self._broken = str(error)
+            return False
+        self._broken = ""
+        self._note_driver()
+        return True
 
-    The kernel numbers sysfs nodes in rising order and does not use a number again soon (kernfs, idr_alloc_cyclic).
-    """
-    try:
-        return module.stat().st_ino
-    except OSError:
-        return 0
+    def _judge(self, trouble: str, at: float) -> None:
+        """Tell trouble with the driver as a whole once, and its end once; let the waits between new sessions grow in between."""
+        if not trouble:
+            if self._told_trouble:
+                self._say("recovered", "the source answers again", "info")
+            self._told_trouble = False
+            self._retry.succeeded()
+            return
+        if self._retry.due(at):
+            self._retry.failed(at)
+        if not self._told_trouble:
+            self._told_trouble = True
+            self._say("source_unavailable", f"nvidia: {trouble}")
+
+    def _note_driver(self) -> None:
+        epoch, before = driver_epoch(self._module), self._driver_epoch
+        self._driver_epoch = epoch
+        if before and epoch and before != epoch:
+            text = f"the NVIDIA driver was loaded again (now {self.cards.driver_version}); its counters began anew"
+            self._say("driver_reloaded", text, "info")
+
+    def _say(
+        self,
+        kind: Kind,
+        text: str,
+        severity: Severity = "warning",
+        *,
+        uid: str = "",
+        code: int | None = None,
+        details: Mapping[str, str] | None = None,
+    ) -> None:
+        event = device_event(self._env.node, "nvidia", kind, time.time_ns(), text, severity=severity, uid=uid, code=code)
+        event.boot_id = self._env.boot_id
+        for name, value in (details or {}).items():
+            event.details[name] = value
+        self._events.append(event)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
+UNINITIALIZED: Final = 1
 NOT_SUPPORTED: Final = 3
+NOT_FOUND: Final = 6
+FUNCTION_NOT_FOUND: Final = 13
 GPU_IS_LOST: Final = 15
+VERSION_MISMATCH: Final = 18
 UNKNOWN: Final = 999
 
 
@@ -29,36 +32,34 @@ class Count32:
 Reply = float | int | str | Count32 | Failed
 Replies = dict[str, Reply]
 
+UNSUPPORTED: Final = frozenset((NOT_SUPPORTED, NOT_FOUND, FUNCTION_NOT_FOUND, 25, 26))
+"""Codes that will be answered again the next time: no such sensor, call or struct version (25), deprecated here (26)."""
 
-def total(counters: Iterable[int | Failed]) -> int | Failed:
+
+class _Failures(dict[int, Failed]):
+    def __missing__(self, code: int) -> Failed:
+        self[code] = Failed(code)
+        return self[code]
+
+
+FAILED: Final[Mapping[int, Failed]] = _Failures()
+"""One Failed per code: a card without a feature answers the same for each of its fields at each tick."""
+
+
+def unsupported(reply: Reply | None) -> bool:
+    """Whether asking again before the next look at what the device has is a waste."""
+    return reply is None or (isinstance(reply, Failed) and reply.code in UNSUPPORTED)
+
+
+def total(counters: Iterable[Reply | None]) -> int | Failed:
     """Sum of those that the device has; Failed where one it has could not be read, or it has none."""
-    known = [c for c in counters if not (isinstance(c, Failed) and c.code == NOT_SUPPORTED)]
-    failed = next((c for c in known if isinstance(c, Failed)), None if known else Failed(NOT_SUPPORTED))
-    return failed if failed is not None else sum(c for c in known if not isinstance(c, Failed))
-
-
-def field_value(value: Any) -> Reply:
-    """The union member that the value's type names (nvmlValueType_t)."""
-    if value.nvmlReturn != 0:
-        # An older driver calls an id it does not know an invalid argument (2).
-        return Failed(NOT_SUPPORTED if value.nvmlReturn == 2 else value.nvmlReturn)
-    match value.valueType:
-        case 0:
-            number = float(value.value.dVal)
-            return number if math.isfinite(number) else Failed(UNKNOWN)
-        case 1:
-            return Count32(value.value.uiVal) if value.fieldId in (197, 198) else int(value.value.uiVal)
-        case 2:
-            return int(value.value.ulVal)
-        case 4:
-            return int(value.value.sllVal)
-        case 5:
-            return int(value.value.siVal)
-        case 6:
-            return int(value.value.usVal)
-        case _:
-            return int(value.value.ullVal)
+    known = [c for c in counters if not unsupported(c)]
+    failed = next((c for c in known if not isinstance(c, int)), None if known else FAILED[NOT_SUPPORTED])
+    if failed is not None:
+        return failed if isinstance(failed, Failed) else FAILED[UNKNOWN]
+    return sum(c for c in known if isinstance(c, int))
 
 
 def text(raw: str | bytes) -> str:
-    return (raw.decode(errors="replace") if isinstance(raw, bytes) else raw).strip()
+    """A text of NVML's, whatever its bytes are."""
+    return (raw.decode(errors="replace") if isinstance(raw, bytes) else raw).strip("\0 \n")

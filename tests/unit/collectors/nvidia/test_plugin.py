@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 
 from collectors.contract import Env, Reading, Ready, Unavailable
-from collectors.nvidia.plugin import Plugin, create, driver_epoch
+from collectors.nvidia.driver import driver_epoch
+from collectors.nvidia.plugin import Plugin, create
 from collectors.nvidia.remedy import Missing
+from collectors.nvidia.settings import Nvidia
 from collectors.worker import FAST, FAST_AND_SLOW
 from schemas.catalogue import BY_NUMBER, CATALOGUE
 from schemas.identity import NodeRef
@@ -26,6 +28,20 @@ from tests.fakes.nvml.fixtures import fake_nvml, fake_nvml_library, old_nvml_lib
 
 __all__ = ["fake_nvml", "fake_nvml_library", "old_nvml_library"]
 ENV = Env(NodeRef("c", "n"), "boot", "0", 10**9)
+NOT_ON_H100 = (
+    "fan_ratio",
+    "throttled_board_limit_seconds",
+    "throttled_low_utilization_seconds",
+    "throttled_reliability_seconds",
+    "pcie_tx_bytes_per_second",  # it counts bytes
+    "pcie_rx_bytes_per_second",
+    "retired_pages_single_bit",  # it remaps rows
+    "retired_pages_double_bit",
+    "retired_pages_pending",
+    "fabric_unhealthy",  # the capture has N/A in each word
+    "temperature_memory_max_celsius",  # told in the core's terms only
+    "license_valid",
+)
 
 
 @pytest.fixture
@@ -34,6 +50,16 @@ def plugin(fake_nvml: nvml.State) -> Iterator[Plugin]:
     assert isinstance(made.probe(), Ready)
     yield made
     made.close()
+
+
+class Clock:
+    """The monotonic clock, as a test moves it."""
+
+    def __init__(self) -> None:
+        self.at = 100.0
+
+    def __call__(self) -> float:
+        return self.at
 
 
 def read(plugin: Plugin, *, slow: bool = True) -> Reading:
@@ -68,8 +94,8 @@ def test_a_card_reads_as_its_state_says(plugin: Plugin) -> None:
     assert first.sm_active_ratio == pytest.approx(0.975)
     assert (first.interconnect_links_active, first.interconnect_errors) == (18, 18)
     assert (first.temperature_slowdown_celsius, first.temperature_shutdown_celsius) == (87, 93)
-    assert reasons(first) == {"fan_ratio": "not_supported"}
-    assert reading.rejects == {("fan_ratio", "not_supported"): 2}
+    assert reasons(first) == dict.fromkeys(NOT_ON_H100, "not_supported")
+    assert reading.rejects == {(name, "not_supported"): 2 for name in NOT_ON_H100}
     assert first.info.model == "NVIDIA H100 80GB HBM3"
     assert (first.info.bdf, first.info.firmware_version) == ("0000:10:00.0", "96.00.A5.00.01")
     assert reading.samples[0].driver_version == "590.48.01"
@@ -212,11 +238,78 @@ def test_a_driver_that_cannot_be_used_is_unavailable_with_its_remedy(fake_nvml: 
     made.close()
 
 
-def test_a_driver_that_goes_away_as_a_whole_ends_the_read(plugin: Plugin, fake_nvml: nvml.State) -> None:
+@pytest.mark.parametrize("code", [1, 9, 999])
+def test_a_driver_that_goes_away_is_told_once_and_comes_back_by_itself(fake_nvml: nvml.State, code: int) -> None:
+    clock = Clock()
+    made = Plugin(Nvidia(), ENV, monotonic=clock)
+    made.probe()
+    read(made)
+    fake_nvml.break_container(code)
+    away = read(made, slow=False)
+    assert [(kind, uid) for kind, uid in said(away)] == [("source_unavailable", "")]
+    assert {reasons(sample)["power_watts"] for sample in samples(away)} == {"error"}
+    for _ in range(5):
+        clock.at += 10
+        assert said(read(made, slow=False)) == []
+    fake_nvml.mend_container()
+    clock.at += 60
+    back = read(made, slow=False)
+    assert said(back) == [("recovered", "")]
+    assert samples(back)[0].temperature_celsius == 59
+    assert samples(back)[0].HasField("power_limit_watts")
+    assert said(read(made)) == []
+    made.close()
+
+
+def test_a_session_that_ends_while_the_driver_stays_is_opened_again_in_the_same_read(plugin: Plugin, fake_nvml: nvml.State) -> None:
     read(plugin)
-    fake_nvml.set(count="!1")
-    with pytest.raises(Missing, match="NVML 1"):
-        read(plugin)
+    fake_nvml.unload_driver()
+    fake_nvml.load_driver()
+    again = read(plugin, slow=False)
+    assert said(again) == []
+    assert samples(again)[0].temperature_celsius == 59
+
+
+def test_a_library_of_another_version_needs_a_new_process(plugin: Plugin, fake_nvml: nvml.State) -> None:
+    read(plugin)
+    fake_nvml.break_container(18)
+    with pytest.raises(Missing, match="different versions"):
+        read(plugin, slow=False)
+
+
+def test_new_sessions_are_tried_with_growing_waits(fake_nvml: nvml.State, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    made = Plugin(Nvidia(), ENV, monotonic=clock)
+    made.probe()
+    read(made)
+    fake_nvml.break_container()
+    inits = []
+    original = made.source.open
+    monkeypatch.setattr(made.source, "open", lambda: (inits.append(clock.at), original()))
+    for _ in range(100):
+        read(made, slow=False)
+        clock.at += 1
+    made.close()
+    assert inits == [100, 101, 103, 107, 115, 131, 163]
+
+
+def test_a_driver_that_was_loaded_again_is_told(fake_nvml: nvml.State, tmp_path: Path) -> None:
+    module = tmp_path / "module"
+    module.mkdir()
+    made = Plugin(Nvidia(), ENV, module=module)
+    made.probe()
+    epoch = read(made).samples[0].driver_epoch
+    fake_nvml.unload_driver()
+    read(made)
+    module.rename(tmp_path / "before")
+    module.mkdir()
+    fake_nvml.load_driver("590.60.02")
+    made._retry.succeeded()
+    again = read(made)
+    assert ("driver_reloaded", "") in said(again)
+    assert again.samples[0].driver_epoch not in (0, epoch)
+    assert again.samples[0].driver_version == "590.60.02"
+    made.close()
 
 
 def test_without_the_library_it_says_what_is_missing(tmp_path: Path) -> None:

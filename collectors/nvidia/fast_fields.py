@@ -1,0 +1,130 @@
+"""Understands what a card answers each tick: every fast field of the catalogue is said or absent, with the reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from collectors.nvidia.counters import Unwrapped
+from collectors.nvidia.readings import ABSENT, Scale, active, percent, reading
+from collectors.nvidia.reply import Count32, Replies, Reply
+from schemas.builder import SampleBuilder
+from schemas.telemetry import v1
+from schemas.values import Absent, Reading
+
+_PLAIN: Final[tuple[Scale, ...]] = (
+    ("memory_used_bytes", "memory_used_bytes", 1),
+    ("temperature_celsius", "temperature_celsius", 1),
+    ("temperature_margin_celsius", "margin_celsius", 1),
+    ("sm_clock_hertz", "sm_clock_megahertz", 1e6),
+    ("memory_clock_hertz", "memory_clock_megahertz", 1e6),
+    ("fan_ratio", "fan_percent", 1e-2),
+    ("power_average_watts", "power_average_milliwatts", 1e-3),
+)
+_PERCENT: Final = (
+    ("utilization_ratio", "utilization_percent"),
+    ("memory_busy_ratio", "memory_busy_percent"),
+    ("encoder_utilization_ratio", "encoder_percent"),
+    ("decoder_utilization_ratio", "decoder_percent"),
+)
+PROFILED: Final = (
+    ("graphics_active_ratio", "graphics_active_percent"),
+    ("sm_active_ratio", "sm_active_percent"),
+    ("sm_occupancy_ratio", "sm_occupancy_percent"),
+    ("tensor_active_ratio", "tensor_active_percent"),
+    ("dram_active_ratio", "dram_active_percent"),
+    ("fp64_active_ratio", "fp64_active_percent"),
+    ("fp32_active_ratio", "fp32_active_percent"),
+    ("fp16_active_ratio", "fp16_active_percent"),
+)
+"""Fields that GPM gives, and DCGM's profiling where there is no GPM."""
+
+_EITHER: Final[dict[str, tuple[tuple[str, float], ...]]] = {
+    "power_watts": (("power_instant_milliwatts", 1e-3), ("power_milliwatts", 1e-3)),
+    "energy_joules": (("energy_millijoules", 1e-3), ("energy_total_millijoules", 1e-3)),
+    "interconnect_tx_bytes": (("nvlink_tx_bytes", 1), ("nvlink_tx_kibibytes", 1024)),
+    "interconnect_rx_bytes": (("nvlink_rx_bytes", 1), ("nvlink_rx_kibibytes", 1024)),
+    "throttled_power_seconds": (("policy_power_nanoseconds", 1e-9), ("violation_power_nanoseconds", 1e-9)),
+    "throttled_thermal_seconds": (("policy_thermal_nanoseconds", 1e-9), ("violation_thermal_nanoseconds", 1e-9)),
+}
+MIG_HIDES: Final = tuple(name for name, _ in (*_PERCENT, *PROFILED))
+"""What the whole card's figure says nothing of while it is cut into instances."""
+
+_REASON_BIT: Final = {
+    0x1: v1.ThrottleReason.THROTTLE_REASON_IDLE,
+    0x2: v1.ThrottleReason.THROTTLE_REASON_APPLICATION_CLOCKS,
+    0x4: v1.ThrottleReason.THROTTLE_REASON_SOFTWARE_POWER_CAP,
+    0x8: v1.ThrottleReason.THROTTLE_REASON_HARDWARE_SLOWDOWN,
+    0x10: v1.ThrottleReason.THROTTLE_REASON_SYNC_BOOST,
+    0x20: v1.ThrottleReason.THROTTLE_REASON_SOFTWARE_THERMAL,
+    0x40: v1.ThrottleReason.THROTTLE_REASON_HARDWARE_THERMAL,
+    0x80: v1.ThrottleReason.THROTTLE_REASON_HARDWARE_POWER_BRAKE,
+    0x100: v1.ThrottleReason.THROTTLE_REASON_DISPLAY_CLOCKS,
+}
+"""nvmlClocksEventReasons (nvml.h) to our bits."""
+
+_PSTATE_UNKNOWN: Final = 32
+
+
+@dataclass(slots=True)
+class Memory:
+    """What must be remembered of a card between two replies."""
+
+    chosen: dict[str, int] = field(default_factory=dict)
+    """Which of several sources of a field answered first; kept, because their counters start at different values."""
+    pcie_tx: Unwrapped = field(default_factory=Unwrapped)
+    pcie_rx: Unwrapped = field(default_factory=Unwrapped)
+
+
+def fast_fields(builder: SampleBuilder, replies: Replies, profile: Replies, memory: Memory, *, mig: bool, seconds: float) -> None:
+    """Set what is due each tick. `profile` is empty at the first read, which has nothing to compare with; `seconds` since the last."""
+    put, get = builder.set, replies.get
+    for name, reply, factor in _PLAIN:
+        put(name, reading(get(reply), factor))
+    for name, reply in _PERCENT:
+        put(name, percent(get(reply)))
+    for name, sources in _EITHER.items():
+        put(name, _either(name, sources, replies, memory))
+    temperature, state = get("memory_temperature_celsius"), get("performance_state")
+    # Boards without the sensor answer 0.
+    put("memory_temperature_celsius", ABSENT["not_supported"] if temperature == 0 else reading(temperature, 1))
+    put("performance_state", ABSENT["error"] if state == _PSTATE_UNKNOWN else reading(state, 1))
+    put("throttle_reasons", throttle_reasons(get("clock_reasons")))
+    for name, reply in PROFILED:
+        if reply in profile:
+            put(name, active(profile[reply]))
+    put("pcie_tx_bytes", _pcie(get("pcie_tx_bytes"), profile, "pcie_tx_mib_s", memory.pcie_tx, seconds))
+    put("pcie_rx_bytes", _pcie(get("pcie_rx_bytes"), profile, "pcie_rx_mib_s", memory.pcie_rx, seconds))
+    if mig:
+        for name in MIG_HIDES:
+            builder.absent(name, "not_supported")
+
+
+def throttle_reasons(reply: Reply | None) -> Reading:
+    """NVML's bits in ours; bits that the catalogue does not name are left out."""
+    if not isinstance(reply, int):
+        return reading(reply, 1)
+    return sum(1 << ours for theirs, ours in _REASON_BIT.items() if reply & theirs) if reply else 0
+
+
+def _either(name: str, sources: tuple[tuple[str, float], ...], replies: Replies, memory: Memory) -> Reading:
+    """The first source that answers; once one has, only that one."""
+    kept = memory.chosen.get(name)
+    if kept is not None:
+        reply, factor = sources[kept]
+        return reading(replies.get(reply), factor)
+    answers = [reading(replies.get(reply), factor) for reply, factor in sources]
+    for i, answer in enumerate(answers):
+        if not isinstance(answer, Absent):
+            memory.chosen[name] = i
+            return answer
+    return next((a for a in answers if isinstance(a, Absent) and a.reason != "not_supported"), answers[0])
+
+
+def _pcie(reply: Reply | None, profile: Replies, rate_name: str, counter: Unwrapped, seconds: float) -> Reading:
+    if not isinstance(reply, Count32):
+        return reading(reply, 1)
+    if not profile:
+        return counter.begin(reply.value)
+    rate = profile.get(rate_name)
+    return counter.step(reply.value, rate * 2**20 * seconds if isinstance(rate, float) else None)

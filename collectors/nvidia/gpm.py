@@ -1,0 +1,80 @@
+"""GPM, NVML's activity counters (Hopper and newer): two samples kept per card or GPU instance, and the metrics between them."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from typing import Any, Final
+
+from collectors.nvidia.reply import FAILED, NOT_SUPPORTED, Failed, Replies
+from collectors.nvidia.source import Handle, Source
+
+METRICS: Final = {
+    "graphics_active_percent": 1,
+    "sm_active_percent": 2,
+    "sm_occupancy_percent": 3,
+    "tensor_active_percent": 5,
+    "dram_active_percent": 10,
+    "fp64_active_percent": 11,
+    "fp32_active_percent": 12,
+    "fp16_active_percent": 13,
+    "pcie_tx_mib_s": 20,
+    "pcie_rx_mib_s": 21,
+}
+"""nvmlGpmMetricId_t."""
+
+_NAMES: Final = tuple(METRICS)
+_METRIC: Final = struct.Struct("=IIdQQQ")
+"""nvmlGpmMetric_t: id, return code, value, three pointers to names and unit."""
+
+
+def supported(source: Source, handle: Handle) -> bool:
+    """Whether the card has GPM."""
+    support = source.ask(source.nvml.nvmlGpmQueryDeviceSupport, handle)
+    return not isinstance(support, Failed) and bool(support.isSupportedDevice)
+
+
+class Profiler:
+    """Activity of one card, or of one of its GPU instances, between two reads of one session. `close` before the session ends."""
+
+    def __init__(self, source: Source, handle: Handle, gpu_instance_id: int | None = None) -> None:
+        self._source = source
+        n = source.nvml
+        self._take = source.function("nvmlGpmSampleGet" if gpu_instance_id is None else "nvmlGpmMigSampleGet")
+        self._of: tuple[Any, ...] = (handle,) if gpu_instance_id is None else (handle, gpu_instance_id)
+        self._get = source.function("nvmlGpmMetricsGet")
+        self._samples: list[Any] = []
+        self._query = n.c_nvmlGpmMetricsGet_t()
+        self._query.version, self._query.numMetrics = n.NVML_GPM_METRICS_GET_VERSION, len(METRICS)
+        for i, number in enumerate(METRICS.values()):
+            self._query.metrics[i].metricId = number
+        self._reference = ctypes.byref(self._query)
+        first = n.c_nvmlGpmMetricsGet_t.metrics.offset
+        self._answers = memoryview(self._query).cast("B")[first : first + _METRIC.size * len(METRICS)]
+
+    def read(self) -> Replies:
+        """Percent (and MiB/s) since the last read; empty at the first, which has nothing to compare with."""
+        samples = self._samples
+        new = samples.pop(0) if len(samples) == 2 else self._source.ask(self._source.nvml.nvmlGpmSampleAlloc)
+        if isinstance(new, Failed):
+            return dict.fromkeys(METRICS, new)
+        code = self._take(*self._of, new) if self._take is not None else NOT_SUPPORTED
+        if code:
+            # The older sample stays: after a failure the next answer covers the time since it.
+            self._source.ask(self._source.nvml.nvmlGpmSampleFree, new)
+            return dict.fromkeys(METRICS, FAILED[code])
+        samples.append(new)
+        if len(samples) < 2:
+            return {}
+        self._query.sample1, self._query.sample2 = samples
+        code = self._get(self._reference) if self._get is not None else NOT_SUPPORTED
+        if code:
+            return dict.fromkeys(METRICS, FAILED[code])
+        answers = _METRIC.iter_unpack(self._answers)
+        return {name: FAILED[result] if result else value for name, (_, result, value, *_) in zip(_NAMES, answers, strict=True)}
+
+    def close(self) -> None:
+        """Free the samples."""
+        for sample in self._samples:
+            self._source.ask(self._source.nvml.nvmlGpmSampleFree, sample)
+        self._samples = []
