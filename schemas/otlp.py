@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
@@ -172,7 +173,13 @@ def _put(metric: Metric, stream: Stream, device: Attributes, point: Point) -> No
         value.as_int = point.value
     else:
         value.as_double = point.value
-    value.attributes.extend(_pair(key, entry) for key, entry in (*device, *point.attributes))
+    value.MergeFromString(_packed(device) + _packed(point.attributes))
+
+
+@lru_cache(maxsize=8192)
+def _packed(attributes: Attributes) -> bytes:
+    """The attributes on the wire: each set is in many points, and making its messages anew would be nine tenths of the work."""
+    return NumberDataPoint(attributes=[_pair(key, entry) for key, entry in attributes]).SerializeToString()
 
 
 def _pair(key: str, value: str | int | bool) -> KeyValue:

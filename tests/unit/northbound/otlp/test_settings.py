@@ -22,7 +22,7 @@ from xpulse.northbound.otlp.settings import Otlp
     ],
 )
 def test_grpc_target(endpoint: str, target: tuple[str, bool]) -> None:
-    assert Otlp(endpoint=endpoint).target() == target
+    assert Otlp(endpoint=endpoint, protocol="grpc").target() == target
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_http_url(endpoint: str, url: str) -> None:
         ({"endpoint": "http://x:99999"}, "http://host:port"),
         ({"endpoint": "ftp://x:1"}, "http://host:port"),
         ({"endpoint": "http://u:geheim@x:1"}, "no user or password"),
-        ({"endpoint": "http://x:1/v1/metrics"}, "set protocol: http"),
+        ({"endpoint": "http://x:1/v1/metrics", "protocol": "grpc"}, "set protocol: http"),
         ({"cert_file": "c.pem"}, "belong together"),
         ({"ca_file": "c.pem"}, "https://"),
         ({"endpoint": "http://far:4317", "headers": {"authorization": "geheim"}}, "without TLS"),
