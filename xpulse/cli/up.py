@@ -13,7 +13,12 @@ from xpulse.errors import UsageError
 
 @click.command()
 @click.option("--simulate", metavar="NxM", help="Simulate N nodes of M devices (2x8), or CxNxM clusters, nodes, devices.")
-@click.option("--seed", type=int, default=7, show_default=True, help="Seed of the simulated fleet: the same seed, the same story.")
+@click.option(
+    "--fake-nvml",
+    metavar="BOARD[xCOUNT]",
+    help="Fake NVIDIA cards under the real collector, as h100x8; needs a C compiler. The guide lists the boards.",
+)
+@click.option("--seed", type=int, default=7, show_default=True, help="Seed of the simulated devices: the same seed, the same story.")
 @click.option(
     "--fault",
     "faults",
@@ -33,6 +38,7 @@ from xpulse.errors import UsageError
 def command(
     ctx: click.Context,
     simulate: str | None,
+    fake_nvml: str | None,
     seed: int,
     faults: tuple[str, ...],
     for_: str | None,
@@ -49,10 +55,15 @@ def command(
     Examples:
       xpulse up
       xpulse up --simulate 2x8 --fault memory_leak@20s+60s
+      xpulse up --fake-nvml h100x8
       xpulse up --no-view --simulate 2x8 --seed 7 --fault memory_leak@20s+60s --for 150s --summary run.json
     """
+    from xpulse.local.fakenvml import fake_nvml as fake_cards
     from xpulse.local.plan import Options, duration_seconds, shape
     from xpulse.local.up import run
+
+    if simulate is not None and fake_nvml is not None:
+        raise UsageError("--simulate and --fake-nvml: choose one; the first needs no compiler, the second runs the NVIDIA collector")
 
     if faults:
         from collectors.simulated.faults import parse_fault
@@ -70,6 +81,7 @@ def command(
         raise UsageError("--view needs a terminal on standard output; use --no-view in scripts")
     options = Options(
         simulate=shape(simulate) if simulate is not None else None,
+        fake_nvml=fake_cards(fake_nvml) if fake_nvml is not None else None,
         seed=seed,
         faults=faults,
         for_seconds=duration_seconds(for_, "--for") if for_ is not None else None,

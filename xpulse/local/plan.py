@@ -11,6 +11,7 @@ from typing import Final
 
 from xpulse.errors import UsageError
 from xpulse.local.child import Spec
+from xpulse.local.fakenvml import FakeNvml
 
 _SHAPE: Final = re.compile(r"(?:([0-9]{1,9})x)?([0-9]{1,9})x([0-9]{1,9})")
 _DURATION: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|s|m|h)?")
@@ -18,6 +19,7 @@ _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, None: 1.0}
 LONGEST_SECONDS: Final = 10 * 365.25 * 86_400
 """More is a typing error, and times in ns have to fit 63 bits."""
 
+NOTHING: Final[Mapping[str, str]] = {}
 STREAMS: Final = ("attribute", "detect", "alert")
 
 
@@ -45,11 +47,17 @@ class Options:
     summary: Path | None = None
     view: bool = True
     runner: str | None = None
+    fake_nvml: FakeNvml | None = None
+
+    @property
+    def simulated(self) -> bool:
+        """Whether no device of this stack is a real one."""
+        return self.simulate is not None or self.fake_nvml is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Bus, store and folders of this run. `embedded` is the built-in bus; else Kafka as configured."""
+    """Bus, store and folders of this run. `embedded` is the built-in bus; else Kafka as configured. `agent` is for the agent alone."""
 
     brokers: str
     embedded: bool
@@ -59,6 +67,7 @@ class Where:
     scenario_started_at_ns: int = 0
     demo_forecast: bool = False
     extra: Mapping[str, str] = field(default_factory=dict)
+    agent: Mapping[str, str] = field(default_factory=dict)
 
 
 def shape(text: str) -> Shape:
@@ -94,6 +103,8 @@ def environment(options: Options, where: Where) -> dict[str, str]:
     }
     if options.runner:
         found["XPULSE_STREAMS__RUNNER"] = options.runner
+    if options.fake_nvml:
+        found["XPULSE_COLLECTORS__PLUGINS"] = json.dumps(options.fake_nvml.settings)
     if options.simulate:
         found["XPULSE_COLLECTORS__PLUGINS"] = json.dumps(
             {
@@ -118,11 +129,11 @@ def environment(options: Options, where: Where) -> dict[str, str]:
 def specs(where: Where, environment_: Mapping[str, str]) -> list[Spec]:
     """The roles of the stack, the ones behind the first row first: readings, then the store, then what reads streams, then the rest."""
 
-    def role(name: str, command: Sequence[str], stage: int) -> Spec:
-        return Spec(name, ("-m", "xpulse.cli.main", *command), environment_, stage)
+    def role(name: str, command: Sequence[str], stage: int, more: Mapping[str, str] = NOTHING) -> Spec:
+        return Spec(name, ("-m", "xpulse.cli.main", *command), {**environment_, **more}, stage)
 
     return [
-        role("agent", ("agent",), 0),
+        role("agent", ("agent",), 0, where.agent),
         role(where.store, ("sink", where.store), 0),
         *(role(name, ("stream", name), 1) for name in STREAMS),
         role("notify", ("sink", "notify"), 2),

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,6 +19,7 @@ from schemas.topics import ALERT_STATE
 from sinks.open import open_store, settle_store
 from xpulse.bus.producer import Publisher
 from xpulse.errors import UsageError
+from xpulse.local.fakenvml import FakeDriver
 from xpulse.local.lock import StackLock
 from xpulse.local.plan import Options, Shape, Where
 from xpulse.local.reseed import reseed
@@ -60,6 +61,12 @@ def decide(settings: Settings, options: Options) -> tuple[Options, list[str]]:
     """Simulate where it was asked for, or where there is nothing real to watch; the notes say which and why."""
     if options.simulate:
         return options, []
+    if options.fake_nvml:
+        if options.faults:
+            raise UsageError("--fault needs the simulated fleet: it does not go with --fake-nvml")
+        return options, [
+            f"{options.fake_nvml.count} fake {options.fake_nvml.profile} under the NVIDIA collector: all readings are simulated"
+        ]
     others = {name for name, plugin in settings.collectors.plugins.items() if plugin.enabled} - {"nvidia"}
     if others:  # somebody chose what to read
         if options.faults:
@@ -89,7 +96,9 @@ class Run:
         for note in notes:
             self._note(note)
         check_faults(self._options, settings.cluster or "local", time.time_ns())
-        simulated = self._options.simulate is not None
+        simulated = self._options.simulated
+        fake = self._options.fake_nvml
+        self._fake = FakeDriver.build(fake, settings.state()) if fake else None
         external = "brokers" in settings.bus.model_fields_set and not settings.bus.embedded
         self.started_at_ns = time.time_ns()
         self._where = Where(
@@ -100,6 +109,7 @@ class Run:
             cluster=settings.cluster or "local",
             scenario_started_at_ns=self.started_at_ns if simulated else 0,
             extra=demo(settings) if simulated else {},
+            agent=self._fake.environment() if self._fake else {},
         )
         self._began = time.monotonic()
         self._first_row_seconds: float | None = None
@@ -120,7 +130,8 @@ class Run:
         with StackLock(self._where.state):
             forget(self._where.state)
             try:
-                return self._locked()
+                with self._fake.running(self._options.seed) if self._fake else nullcontext():
+                    return self._locked()
             finally:
                 forget(self._where.state)
 
@@ -206,7 +217,7 @@ class Run:
         with self._watch.lock:
             return Screen(
                 cluster=self._where.cluster,
-                simulated=self._options.simulate is not None,
+                simulated=self._options.simulated,
                 seconds=now - self._began,
                 devices=devices,
                 alerts=alert_rows(self._tally, now_ns, by_uid),
@@ -256,8 +267,8 @@ class Run:
             seconds_to_first_row=self._first_row_seconds,
             seconds=time.monotonic() - self._began,
             started_at_ns=self.started_at_ns,
-            simulated=self._options.simulate is not None,
-            seed=self._options.seed if self._options.simulate else None,
+            simulated=self._options.simulated,
+            seed=self._options.seed if self._options.simulated else None,
             faults=self._options.faults,
             bus_restarts=supervisor.bus_restarts,
         )

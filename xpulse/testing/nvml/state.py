@@ -222,6 +222,16 @@ class State:
         found: list[dict[str, Any]] = self.data["devices"][device].get("mig", {}).get("instances", [])
         return found
 
+    def remove(self) -> None:
+        """Delete the file: to every process that has the library loaded, there is no driver any more."""
+        self.path.unlink(missing_ok=True)
+        self._tell()
+        self._counter.unlink(missing_ok=True)
+
+    @property
+    def _counter(self) -> Path:
+        return self.path.with_name(f"{self.path.name}.seq")
+
     def _of(self, device: int | None) -> dict[str, Any]:
         found: dict[str, Any] = self.data if device is None else self.data["devices"][device]
         return found
@@ -234,8 +244,7 @@ class State:
 
     def _tell(self) -> None:
         """Raise the counter that the library has mapped, so that it looks at the file at its next call."""
-        counter = self.path.with_name(f"{self.path.name}.seq")
-        fd = os.open(counter, os.O_RDWR | os.O_CREAT, 0o600)
+        fd = os.open(self._counter, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             before = os.pread(fd, 8, 0)
             self._sequence = max(self._sequence, struct.unpack("=Q", before)[0] if len(before) == 8 else 0) + 1
