@@ -14,6 +14,7 @@ from collectors.requests.node_label import NodeLabel, in_cluster
 from collectors.requests.signalled import Signalled
 from schemas.identity import NodeRef
 from xpulse.errors import UsageError
+from xpulse.run import otlp
 from xpulse.run.frame import framed
 from xpulse.run.pull import Pull
 from xpulse.run.report import of_agent
@@ -48,13 +49,17 @@ def run(settings: Settings) -> int:
         stats[0] = now
 
     def report() -> Report:
-        return of_agent(stats[0], publisher.totals if publisher else None, now_ns=time.time_ns(), fresh_ns=fresh_ns)
+        said = of_agent(stats[0], publisher.totals if publisher else None, now_ns=time.time_ns(), fresh_ns=fresh_ns)
+        return otlp.told(said, push)
 
     pull = Pull(settings, node, report)
+    push = otlp.opened(settings, node, pull.latest.state, time.time_ns())
     publisher = _publisher(settings) if kafka else None
     with framed(settings, "agent", report, serve=pull.serve, bus=kafka) as stop:
         if publisher and (trouble := publisher.totals.spool_trouble):
             log.warning("what the bus does not take is kept in memory only", extra={"why": trouble})
+        if push:
+            push.start()
         try:
             return run_agent(
                 settings.collectors,
@@ -69,6 +74,8 @@ def run(settings: Settings) -> int:
         except Misconfigured as error:
             raise UsageError(str(error)) from None
         finally:
+            if push:
+                push.close(otlp.FLUSH_SECONDS)
             if publisher:
                 publisher.close(FLUSH_SECONDS)
 
