@@ -21,6 +21,8 @@ from collectors.nvidia.reply import VERSION_MISMATCH
 from collectors.nvidia.settings import Nvidia
 from collectors.nvidia.source import Source
 from collectors.nvidia.unified import MEMINFO
+from collectors.nvidia.watch.beside import Beside
+from collectors.procfs.pci import PciBus
 from schemas.builder import SampleBuilder
 from schemas.catalogue import Cadence
 from schemas.telemetry import v1
@@ -48,12 +50,15 @@ class Plugin:
         *,
         module: Path = MODULE,
         meminfo: Path = MEMINFO,
+        bus: PciBus | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings, self._env, self._module, self._monotonic = settings, env, module, monotonic
         self._meminfo: Callable[[], str] = meminfo.read_text
         self.source = source or Source()
         self.cards = Cards(self.source, settings, env.node.node, self._say)
+        self._beside = Beside(self.source, settings, env, bus=bus)
+        self.cards.before_end = self._beside.close
         self._events: list[v1.DeviceEvent] = []
         self._driver_epoch = 0
         self._broken = ""
@@ -101,7 +106,10 @@ class Plugin:
         for builder in builders:
             rejects.update(builder.rejects)
         samples = tuple(builder.build() for builder in builders)
-        events, self._events = tuple(self._events), []
+        extra = self._beside.add(self.cards, samples, slow=slow or renewed, deadline=deadline)
+        self.cards.look_anew |= extra.look_anew
+        rejects.update(extra.rejects)
+        events, self._events = (*self._events, *extra.events), []
         reading = NodeReading(
             taken_at_ns,
             samples,
@@ -109,6 +117,7 @@ class Plugin:
             driver_epoch=self._driver_epoch,
             driver_version=self.cards.driver_version,
             simulated=self._settings.simulated,
+            processes=extra.processes,
         )
         return Reading((reading,), events, rejects)
 
@@ -234,7 +243,10 @@ class Plugin:
         code: int | None = None,
         details: Mapping[str, str] | None = None,
     ) -> None:
-        event = device_event(self._env.node, "nvidia", kind, time.time_ns(), text, severity=severity, uid=uid, code=code)
+        simulated = self._settings.simulated
+        event = device_event(
+            self._env.node, "nvidia", kind, time.time_ns(), text, severity=severity, uid=uid, code=code, simulated=simulated
+        )
         event.boot_id = self._env.boot_id
         for name, value in (details or {}).items():
             event.details[name] = value

@@ -42,12 +42,13 @@ class Taken:
 
 
 class Processes:
-    """Call `read` each tick; it asks the driver when a round is due. `clock` is the monotonic clock in seconds."""
+    """Call `read` each tick; it asks the driver when a round is due. `clock` is the monotonic clock in seconds. Without `proc` nobody is
+    looked for in /proc: the processes are simulated."""
 
     def __init__(
         self,
         session: Session,
-        proc: Proc,
+        proc: Proc | None,
         node: NodeRef,
         limits: Limits,
         *,
@@ -60,7 +61,7 @@ class Processes:
         self._calls = ProcessCalls(session, clock)
         self._lists = ListReader(self._calls)
         self._usage = UsageReader(self._calls, window_seconds=limits.interval_seconds)
-        self._identify = Identify(proc)
+        self._identify = Identify(proc) if proc is not None else None
         self._failures: Counter[str] = Counter()
         self._said = Said()
 
@@ -106,7 +107,7 @@ class Processes:
                 complete &= self._without(target, found, now_ns, taken)
             else:
                 lists[target.uid] = found
-        identified = self._identify.look(_pids(lists))
+        identified = self._identify.look(_pids(lists)) if self._identify is not None else Identified({})
         if identified.ended:
             complete &= self._look_again(targets, lists, identified, now_ns, taken)
         self._say_namespace(identified, lists, now_ns, taken)
@@ -150,7 +151,7 @@ class Processes:
                 continue
             again = self._lists.read(target)
             listed = first.ended & _pids({target.uid: again}) if isinstance(again, dict) else frozenset()
-            stay = sorted(pid for pid in listed if not self._proc.has(pid))
+            stay = sorted(pid for pid in listed if self._proc is not None and not self._proc.has(pid))
             if stay:
                 del lists[target.uid]
                 missing = NoList("processes_implausible", f"no process has the number {', '.join(map(str, stay[:5]))}")
@@ -191,7 +192,7 @@ class Processes:
         ]
 
     def _command_line(self, pid: int) -> str:
-        if self._command_lines == "off":
+        if self._command_lines == "off" or self._proc is None:
             return ""
         arguments = self._proc.command_line(pid)
         return redacted(arguments) if self._command_lines == "redacted" else plain(arguments)

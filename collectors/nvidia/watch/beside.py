@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,10 +19,13 @@ from collectors.nvidia.settings import Nvidia
 from collectors.nvidia.source import Source
 from collectors.nvidia.watch.budget import Limits
 from collectors.nvidia.watch.event import Watched
+from collectors.nvidia.watch.said import Said
 from collectors.nvidia.watch.watch import Watch
 from collectors.procfs.pci import PciBus
 from collectors.procfs.process import Proc
 from schemas.telemetry import v1
+
+log = logging.getLogger("xpulse.agent")
 
 
 @dataclass(slots=True)
@@ -41,12 +46,17 @@ class Beside:
         proc_folder = Path(settings.proc_folder)
         self._source = source
         self._session = 0
+        self._simulated = settings.simulated
+        self._said = Said()
         self._memory_bytes: dict[str, int] = {}
-        self._watch = Watch(source, env, events=settings.events, pci_check=settings.pci_check, bus=bus, proc_folder=proc_folder)
+        self._watch = Watch(
+            source, env, events=settings.events, pci_check=settings.pci_check and not settings.simulated, bus=bus, proc_folder=proc_folder
+        )
         self._processes: Processes | None = None
         if settings.processes:
             limits = Limits(settings.processes_every_seconds, settings.slow_call_seconds, settings.back_off_seconds)
-            self._processes = Processes(source, Proc(proc_folder), env.node, limits, command_lines=settings.command_lines)
+            proc = None if settings.simulated else Proc(proc_folder)  # processes of a demonstration are nobody's
+            self._processes = Processes(source, proc, env.node, limits, command_lines=settings.command_lines)
 
     def add(self, cards: Iterable[Card], samples: Sequence[v1.DeviceSample], *, slow: bool, deadline: float) -> Extra:
         """`samples` are those just read, `deadline` of time.monotonic()."""
@@ -56,20 +66,38 @@ class Beside:
         answering = [card for card in cards if self._source.is_open and card.handle is not None and not card.lost and not card.dead]
         handles = {card.info.uid: card.handle for card in answering}
         watched = [Watched(card.info.uid, card.info.bdf, card.info.model, handles.get(card.info.uid)) for card in cards]
-        seen = self._watch.tick(watched, samples, now_ns, slow=slow)
-        extra.events, extra.rejects, extra.look_anew = seen.events, seen.rejects, seen.look_anew
-        if self._processes is None or not answering:
-            return extra
-        if self._session != self._source.sessions:
-            self._session = self._source.sessions
-            self._processes.forget()
+        with self._harmless("watch", extra):
+            seen = self._watch.tick(watched, samples, now_ns, slow=slow)
+            extra.events += seen.events
+            extra.rejects.update(seen.rejects)
+            extra.look_anew = seen.look_anew
         if slow:
             self._memory_bytes = {sample.uid: sample.memory_total_bytes for sample in samples if sample.HasField("memory_total_bytes")}
-        taken = self._processes.read([self._target(card) for card in answering], now_ns, deadline)
+        if self._processes is not None and answering:
+            with self._harmless("processes", extra):
+                self._list(self._processes, [self._target(card) for card in answering], now_ns, deadline, extra)
+        for event in extra.events:
+            event.simulated = self._simulated
+        return extra
+
+    def _list(self, processes: Processes, targets: list[Target], now_ns: int, deadline: float, extra: Extra) -> None:
+        if self._session != self._source.sessions:
+            self._session = self._source.sessions
+            processes.forget()
+        taken = processes.read(targets, now_ns, deadline)
         extra.processes = taken.samples
         extra.events += taken.events
         extra.rejects.update(taken.rejects)
-        return extra
+
+    @contextmanager
+    def _harmless(self, what: str, extra: Extra) -> Iterator[None]:
+        """Whatever goes wrong in here costs no sample: it is counted, and logged once."""
+        try:
+            yield
+        except Exception as error:
+            extra.rejects[what, "error"] += 1
+            if self._said.first((what, str(error))):
+                log.exception("nvidia: %s failed", what)
 
     def close(self) -> None:
         self._watch.close()

@@ -28,6 +28,8 @@ from tests.fakes.nvml.fixtures import fake_nvml, fake_nvml_library, old_nvml_lib
 
 __all__ = ["fake_nvml", "fake_nvml_library", "old_nvml_library"]
 ENV = Env(NodeRef("c", "n"), "boot", "0", 10**9)
+ALONE = {"processes": False, "pci_check": False}
+"""Neither this machine's PCI bus nor its processes have anything to do with the fake cards."""
 NOT_ON_H100 = (
     "fan_ratio",
     "throttled_board_limit_seconds",
@@ -46,7 +48,7 @@ NOT_ON_H100 = (
 
 @pytest.fixture
 def plugin(fake_nvml: nvml.State) -> Iterator[Plugin]:
-    made = create({}, ENV)
+    made = create(ALONE, ENV)
     assert isinstance(made.probe(), Ready)
     yield made
     made.close()
@@ -153,7 +155,7 @@ def test_a_card_that_comes_back_is_told(plugin: Plugin, fake_nvml: nvml.State) -
 
 def test_a_card_without_a_handle_at_start_is_told_and_the_others_read(plugin: Plugin, fake_nvml: nvml.State) -> None:
     fake_nvml.set(_0__nvmlDeviceGetHandleByIndex="!15")
-    fresh = create({}, ENV)
+    fresh = create(ALONE, ENV)
     assert fresh.probe() == Ready(("nvidia:GPU-5a0c3f1e-9d52-4b7a-8f64-0c1e5b2d7a91",))
     reading = read(fresh)
     assert said(reading) == [("lost", "")]
@@ -206,7 +208,7 @@ def test_an_old_driver_lacks_calls_not_readings(old_nvml_library: Path, tmp_path
     state = nvml.State(tmp_path / "nvml.state")
     state.set(every__field__186="!2", every__field__75="!2", every__violation_thermal_nanoseconds=10**9, every__field__82="!2")
     fixtures.loaded(old_nvml_library, monkeypatch, state)
-    made = create({}, ENV)
+    made = create(ALONE, ENV)
     assert isinstance(made.probe(), Ready)
     (sample,) = samples(read(made))
     made.close()
@@ -277,7 +279,7 @@ def test_a_library_of_another_version_needs_a_new_process(plugin: Plugin, fake_n
         read(plugin, slow=False)
 
 
-def test_new_sessions_are_tried_with_growing_waits(fake_nvml: nvml.State, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_sessions_are_tried_with_growing_waits(fake_nvml: nvml.State, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     made = Plugin(Nvidia(), ENV, monotonic=clock)
     made.probe()
@@ -285,7 +287,12 @@ def test_new_sessions_are_tried_with_growing_waits(fake_nvml: nvml.State, tmp_pa
     fake_nvml.break_container()
     inits = []
     original = made.source.open
-    monkeypatch.setattr(made.source, "open", lambda: (inits.append(clock.at), original()))
+
+    def counted() -> None:
+        inits.append(clock.at)
+        original()
+
+    monkeypatch.setattr(made.source, "open", counted)
     for _ in range(100):
         read(made, slow=False)
         clock.at += 1
