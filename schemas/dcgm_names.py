@@ -10,11 +10,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
+from schemas.catalogue import BY_NAME
 from schemas.dcgm import DRIVER_LABELS, NVLINK_RATE, XID, DcgmField, exported, table
 from schemas.device_state import DeviceState, FleetState
 from schemas.identity import NodeRef, vendor_of
 from schemas.merged import one_per_device
-from schemas.openmetrics_text import escaped
+from schemas.openmetrics_text import escaped, short
 from schemas.values import Value
 
 HostLabel = Literal["Hostname", "hostname"]
@@ -73,10 +74,11 @@ def encode(fleet: FleetState, trails: Trails, host_label: HostLabel = "Hostname"
             found.setdefault(name, []).append(f"{name}{row.labels}}} {text}\n")
         if row.whole:
             xid = row.trail.last_xid
-            said = row.trail.last_xid_text or "Unknown Error" if xid else "No Error"
-            line = f'{XID}{row.labels},err_code="{xid}",err_msg="{escaped(said)}"}} {xid}\n'
+            text = row.trail.last_xid_text or "Unknown Error" if xid else "No Error"
+            line = f'{XID}{row.labels},err_code="{xid}",err_msg="{escaped(text)}"}} {xid}\n'
             found.setdefault(XID, []).append(line)
-    out = [f"{_head(dcgm.name, dcgm.help, dcgm.family)}{''.join(found[dcgm.name])}" for dcgm in table().rows if dcgm.name in found]
+    said = [dcgm for dcgm in sorted(table().rows, key=lambda dcgm: dcgm.number) if dcgm.name in found]
+    out = [f"{_head(dcgm.name, dcgm.help, dcgm.family)}{''.join(found[dcgm.name])}" for dcgm in said]
     counts = [
         f'{XID_COUNT}{row.labels},window_size_in_ms="{XID_WINDOW_NS // 1_000_000}",xid="{xid}"}} {count}\n'
         for row in rows
@@ -154,5 +156,7 @@ def _rate(name: str, row: _Row) -> str:
 
 
 def _number(dcgm: DcgmField, value: Value) -> str:
-    """Go's %d and %f."""
-    return str(int(value)) if dcgm.whole else f"{value:f}"
+    """Go's %d and %f; a 32-bit float is first what was meant by it: 123.215 W, not 123.214996."""
+    if dcgm.whole:
+        return str(int(value))
+    return f"{float(short(value)) if dcgm.metric and BY_NAME[dcgm.metric].wire == 'float' else value:f}"
