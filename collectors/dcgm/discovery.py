@@ -111,4 +111,7 @@ class Files:
 
 def _unique(found: Iterable[Target]) -> tuple[Target, ...]:
     """One target an address: the first."""
-    return tuple({one.url: one for one in reversed(list(found))}.values())[::-1]
+    kept: dict[str, Target] = {}
+    for one in found:
+        kept.setdefault(one.url, one)
+    return tuple(kept.values())

@@ -133,12 +133,12 @@ class Call:
         headers = {"Accept": _ACCEPT, "Accept-Encoding": "gzip", "User-Agent": "xpulse", "Connection": "close"}
         connection.request("GET", path, headers=headers | ({"Authorization": header} if header else {}))
         self._sock = connection.sock  # the connection forgets it once the answer says that it closes
-        response = connection.getresponse()
-        taken_at_ns = time.time_ns()
-        if problem := _refusal(response):
-            raise Unanswered(problem)
-        body, cut = self._body(response, until)
-        return Answer(body, "openmetrics" in (response.getheader("Content-Type") or ""), taken_at_ns, cut)
+        with connection.getresponse() as response:
+            taken_at_ns = time.time_ns()
+            if problem := _refusal(response):
+                raise Unanswered(problem)
+            body, cut = self._body(response, until)
+            return Answer(body, "openmetrics" in (response.getheader("Content-Type") or ""), taken_at_ns, cut)
 
     def _body(self, response: http.client.HTTPResponse, until: float) -> tuple[bytes, bool]:
         most = self.access.settings.most_bytes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from collectors.contract import Env
@@ -22,7 +23,7 @@ GPU = "GPU-0d5a3c1e-7a11-4b0e-9c55-000000000001"
 UID = f"nvidia:{GPU}"
 
 
-def lines(values: dict[str, object], *, uuid: str = GPU, more: str = "") -> str:
+def lines(values: Mapping[str, object], *, uuid: str = GPU, more: str = "") -> str:
     """One GPU's page."""
     return "".join(
         f'{name}{{gpu="0",UUID="{uuid}",modelName="NVIDIA L40S",Hostname="gpu-node-1"{more}}} {value}\n' for name, value in values.items()
@@ -38,7 +39,7 @@ def samples(page: str) -> dict[str, v1.DeviceSample]:
     return {sample.uid: sample for sample in understood(page).reading.samples}
 
 
-def sample(values: dict[str, object]) -> v1.DeviceSample:
+def sample(values: Mapping[str, object]) -> v1.DeviceSample:
     (only,) = understood(lines(values)).reading.samples
     return only
 
