@@ -106,7 +106,7 @@ class Plugin:
         for builder in builders:
             rejects.update(builder.rejects)
         samples = tuple(builder.build() for builder in builders)
-        extra = self._beside.add(self.cards, samples, slow=slow or renewed, deadline=deadline)
+        extra = self._beside.add(self.cards, samples, at=at, slow=slow or renewed, deadline=deadline)
         self.cards.look_anew |= extra.look_anew
         rejects.update(extra.rejects)
         events, self._events = (*self._events, *extra.events), []

@@ -42,8 +42,10 @@ class Taken:
 
 
 class Processes:
-    """Call `read` each tick; it asks the driver when a round is due. `clock` is the monotonic clock in seconds. Without `proc` nobody is
-    looked for in /proc: the processes are simulated."""
+    """Call `read` each tick; it asks the driver when a round is due. `clock` measures the calls, in monotonic seconds.
+
+    Without `proc` nobody is looked for in /proc: the processes are simulated.
+    """
 
     def __init__(
         self,
@@ -65,10 +67,9 @@ class Processes:
         self._failures: Counter[str] = Counter()
         self._said = Said()
 
-    def read(self, targets: Sequence[Target], now_ns: int, deadline: float) -> Taken:
-        """`now_ns` is ns UTC, `deadline` of `clock`: a round that passes it is given up."""
+    def read(self, targets: Sequence[Target], *, at: float, now_ns: int, deadline: float) -> Taken:
+        """`at` is the tick in monotonic seconds, `now_ns` ns UTC; a round that passes `deadline`, of `clock`, is given up."""
         taken = Taken()
-        at = self._clock()
         put_off = self.pace.put_off
         if not self.pace.due(at):
             if self.pace.put_off > put_off:

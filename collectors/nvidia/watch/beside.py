@@ -58,8 +58,8 @@ class Beside:
             proc = None if settings.simulated else Proc(proc_folder)  # processes of a demonstration are nobody's
             self._processes = Processes(source, proc, env.node, limits, command_lines=settings.command_lines)
 
-    def add(self, cards: Iterable[Card], samples: Sequence[v1.DeviceSample], *, slow: bool, deadline: float) -> Extra:
-        """`samples` are those just read, `deadline` of time.monotonic()."""
+    def add(self, cards: Iterable[Card], samples: Sequence[v1.DeviceSample], *, at: float, slow: bool, deadline: float) -> Extra:
+        """`samples` are those just read, `at` is the tick in monotonic seconds, `deadline` of time.monotonic()."""
         extra = Extra()
         cards = list(cards)
         now_ns = time.time_ns()
@@ -67,7 +67,7 @@ class Beside:
         handles = {card.info.uid: card.handle for card in answering}
         watched = [Watched(card.info.uid, card.info.bdf, card.info.model, handles.get(card.info.uid)) for card in cards]
         with self._harmless("watch", extra):
-            seen = self._watch.tick(watched, samples, now_ns, slow=slow)
+            seen = self._watch.tick(watched, samples, at=at, now_ns=now_ns, slow=slow)
             extra.events += seen.events
             extra.rejects.update(seen.rejects)
             extra.look_anew = seen.look_anew
@@ -75,16 +75,16 @@ class Beside:
             self._memory_bytes = {sample.uid: sample.memory_total_bytes for sample in samples if sample.HasField("memory_total_bytes")}
         if self._processes is not None and answering:
             with self._harmless("processes", extra):
-                self._list(self._processes, [self._target(card) for card in answering], now_ns, deadline, extra)
+                self._list(self._processes, [self._target(card) for card in answering], at, now_ns, deadline, extra)
         for event in extra.events:
             event.simulated = self._simulated
         return extra
 
-    def _list(self, processes: Processes, targets: list[Target], now_ns: int, deadline: float, extra: Extra) -> None:
+    def _list(self, processes: Processes, targets: list[Target], at: float, now_ns: int, deadline: float, extra: Extra) -> None:
         if self._session != self._source.sessions:
             self._session = self._source.sessions
             processes.forget()
-        taken = processes.read(targets, now_ns, deadline)
+        taken = processes.read(targets, at=at, now_ns=now_ns, deadline=deadline)
         extra.processes = taken.samples
         extra.events += taken.events
         extra.rejects.update(taken.rejects)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,7 +27,7 @@ class Seen:
 
 
 class Watch:
-    """`events` and `pci_check` are the kill switches; `clock` is monotonic, in seconds."""
+    """`events` and `pci_check` are the kill switches."""
 
     def __init__(
         self,
@@ -39,18 +38,15 @@ class Watch:
         pci_check: bool = True,
         bus: PciBus | None = None,
         proc_folder: Path = Path("/proc"),
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._where = Where(env.node, env.boot_id)
-        self._clock = clock
         self._listener = Listener(session, self._where) if events else None
         self._bus = BusCheck(bus or PciBus(), self._where, proc_folder) if pci_check else None
         self._frozen = Frozen()
 
-    def tick(self, cards: Sequence[Watched], samples: Iterable[v1.DeviceSample], now_ns: int, *, slow: bool) -> Seen:
-        """After each read, with its samples. `slow` compares with the bus too. `now_ns` is ns UTC."""
+    def tick(self, cards: Sequence[Watched], samples: Iterable[v1.DeviceSample], *, at: float, now_ns: int, slow: bool) -> Seen:
+        """After each read, with its samples. `slow` compares with the bus too. `at` is in monotonic seconds, `now_ns` ns UTC."""
         seen = Seen()
-        at = self._clock()
         if self._listener is not None:
             seen.events += self._listener.hear(cards, at, now_ns, seen.rejects)
         by_uid = {card.uid: card for card in cards}

@@ -243,7 +243,7 @@ def test_a_driver_that_cannot_be_used_is_unavailable_with_its_remedy(fake_nvml: 
 @pytest.mark.parametrize("code", [1, 9, 999])
 def test_a_driver_that_goes_away_is_told_once_and_comes_back_by_itself(fake_nvml: nvml.State, code: int) -> None:
     clock = Clock()
-    made = Plugin(Nvidia(), ENV, monotonic=clock)
+    made = Plugin(Nvidia.model_validate(ALONE), ENV, monotonic=clock)
     made.probe()
     read(made)
     fake_nvml.break_container(code)
@@ -281,7 +281,7 @@ def test_a_library_of_another_version_needs_a_new_process(plugin: Plugin, fake_n
 
 def test_new_sessions_are_tried_with_growing_waits(fake_nvml: nvml.State, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    made = Plugin(Nvidia(), ENV, monotonic=clock)
+    made = Plugin(Nvidia.model_validate(ALONE), ENV, monotonic=clock)
     made.probe()
     read(made)
     fake_nvml.break_container()
@@ -303,7 +303,7 @@ def test_new_sessions_are_tried_with_growing_waits(fake_nvml: nvml.State, monkey
 def test_a_driver_that_was_loaded_again_is_told(fake_nvml: nvml.State, tmp_path: Path) -> None:
     module = tmp_path / "module"
     module.mkdir()
-    made = Plugin(Nvidia(), ENV, module=module)
+    made = Plugin(Nvidia.model_validate(ALONE), ENV, module=module)
     made.probe()
     epoch = read(made).samples[0].driver_epoch
     fake_nvml.unload_driver()

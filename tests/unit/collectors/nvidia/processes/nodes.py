@@ -65,7 +65,7 @@ class Node:
 
     def take(self, targets: Sequence[Target] | None = None) -> Taken:
         self.at += 10.0
-        return self.reader.read(self.targets() if targets is None else targets, time.time_ns(), self.deadline)
+        return self.reader.read(self.targets() if targets is None else targets, at=self.at, now_ns=time.time_ns(), deadline=self.deadline)
 
     def samples(self) -> list[v1.ProcessSample]:
         taken = self.take()
