@@ -45,7 +45,9 @@ def structure(
     """A call that fills the struct `room`, its last argument; `members` says which member becomes which reply."""
     function = source.function(symbol)
     complete = (*arguments, ctypes.byref(room))
-    names, fields = tuple(members), tuple(members.values())
+    names = tuple(members)
+    # Reads through the struct's descriptors: the bindings' structs decode each attribute in Python.
+    readers = [(name, getattr(type(room), member).__get__) for name, member in members.items()]
 
     def run(replies: Replies) -> None:
         code = function(*complete) if function is not None else FUNCTION_NOT_FOUND
@@ -53,8 +55,8 @@ def structure(
             for name in names:
                 replies[name] = FAILED[code]
         else:
-            for name, field in zip(names, fields, strict=True):
-                replies[name] = getattr(room, field)
+            for name, read in readers:
+                replies[name] = read(room)
 
     return Call(names, run, otherwise, stands_for)
 

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
 from collectors.nvidia.counters import Unwrapped
-from collectors.nvidia.readings import ABSENT, Scale, active, percent, reading
+from collectors.nvidia.readings import ABSENT, PLAIN_BELOW, active, first, percent, reading
 from collectors.nvidia.reply import Count32, Replies, Reply
 from schemas.builder import SampleBuilder
 from schemas.telemetry import v1
 from schemas.values import Absent, Reading
 
-_PLAIN: Final[tuple[Scale, ...]] = (
-    ("memory_used_bytes", "memory_used_bytes", 1),
-    ("temperature_celsius", "temperature_celsius", 1),
-    ("temperature_margin_celsius", "margin_celsius", 1),
-    ("sm_clock_hertz", "sm_clock_megahertz", 1e6),
-    ("memory_clock_hertz", "memory_clock_megahertz", 1e6),
-    ("fan_ratio", "fan_percent", 1e-2),
-    ("power_average_watts", "power_average_milliwatts", 1e-3),
+_PLAIN: Final[tuple[tuple[str, str, float, Callable[[Reply | None, float], Reading]], ...]] = (
+    ("utilization_ratio", "utilization_percent", 1e-2, percent),
+    ("memory_busy_ratio", "memory_busy_percent", 1e-2, percent),
+    ("encoder_utilization_ratio", "encoder_percent", 1e-2, percent),
+    ("decoder_utilization_ratio", "decoder_percent", 1e-2, percent),
+    ("memory_used_bytes", "memory_used_bytes", 1, reading),
+    ("temperature_celsius", "temperature_celsius", 1, reading),
+    ("temperature_margin_celsius", "margin_celsius", 1, reading),
+    ("sm_clock_hertz", "sm_clock_megahertz", 1e6, reading),
+    ("memory_clock_hertz", "memory_clock_megahertz", 1e6, reading),
+    ("fan_ratio", "fan_percent", 1e-2, reading),
+    ("power_average_watts", "power_average_milliwatts", 1e-3, reading),
 )
-_PERCENT: Final = (
-    ("utilization_ratio", "utilization_percent"),
-    ("memory_busy_ratio", "memory_busy_percent"),
-    ("encoder_utilization_ratio", "encoder_percent"),
-    ("decoder_utilization_ratio", "decoder_percent"),
-)
+"""Field of the catalogue, name of the reply, factor, and what understands a reply that is no plain number."""
+
 PROFILED: Final = (
     ("graphics_active_ratio", "graphics_active_percent"),
     ("sm_active_ratio", "sm_active_percent"),
@@ -47,7 +48,10 @@ _EITHER: Final[dict[str, tuple[tuple[str, float], ...]]] = {
     "throttled_power_seconds": (("policy_power_nanoseconds", 1e-9), ("violation_power_nanoseconds", 1e-9)),
     "throttled_thermal_seconds": (("policy_thermal_nanoseconds", 1e-9), ("violation_thermal_nanoseconds", 1e-9)),
 }
-MIG_HIDES: Final = tuple(name for name, _ in (*_PERCENT, *PROFILED))
+MIG_HIDES: Final = (
+    *("utilization_ratio", "memory_busy_ratio", "encoder_utilization_ratio", "decoder_utilization_ratio"),
+    *(name for name, _ in PROFILED),
+)
 """What the whole card's figure says nothing of while it is cut into instances."""
 
 _REASON_BIT: Final = {
@@ -70,7 +74,7 @@ _PSTATE_UNKNOWN: Final = 32
 class Memory:
     """What must be remembered of a card between two replies."""
 
-    chosen: dict[str, int] = field(default_factory=dict)
+    chosen: dict[str, tuple[str, float]] = field(default_factory=dict)
     """Which of several sources of a field answered first; kept, because their counters start at different values."""
     pcie_tx: Unwrapped = field(default_factory=Unwrapped)
     pcie_rx: Unwrapped = field(default_factory=Unwrapped)
@@ -79,20 +83,25 @@ class Memory:
 def fast_fields(builder: SampleBuilder, replies: Replies, profile: Replies, memory: Memory, *, mig: bool, seconds: float) -> None:
     """Set what is due each tick. `profile` is empty at the first read, which has nothing to compare with; `seconds` since the last."""
     put, get = builder.set, replies.get
-    for name, reply, factor in _PLAIN:
-        put(name, reading(get(reply), factor))
-    for name, reply in _PERCENT:
-        put(name, percent(get(reply)))
+    for name, reply, factor, otherwise in _PLAIN:
+        value = get(reply)
+        # Nearly all are plain numbers; the check in place saves half of the time that understanding a tick takes.
+        put(name, value * factor if value.__class__ is int and value < PLAIN_BELOW else otherwise(value, factor))
     for name, sources in _EITHER.items():
-        put(name, _either(name, sources, replies, memory))
+        kept = memory.chosen.get(name)
+        if kept is None:
+            put(name, _choose(name, sources, replies, memory))
+        else:
+            value, factor = get(kept[0]), kept[1]
+            put(name, value * factor if value.__class__ is int and value < PLAIN_BELOW else reading(value, factor))
     temperature, state = get("memory_temperature_celsius"), get("performance_state")
     # Boards without the sensor answer 0.
     put("memory_temperature_celsius", ABSENT["not_supported"] if temperature == 0 else reading(temperature, 1))
     put("performance_state", ABSENT["error"] if state == _PSTATE_UNKNOWN else reading(state, 1))
     put("throttle_reasons", throttle_reasons(get("clock_reasons")))
-    for name, reply in PROFILED:
-        if reply in profile:
-            put(name, active(profile[reply]))
+    for name, reply in PROFILED if profile else ():
+        value = profile.get(reply)
+        put(name, value * 1e-2 if value.__class__ is float and value <= 100 else active(value))
     put("pcie_tx_bytes", _pcie(get("pcie_tx_bytes"), profile, "pcie_tx_mib_s", memory.pcie_tx, seconds))
     put("pcie_rx_bytes", _pcie(get("pcie_rx_bytes"), profile, "pcie_rx_mib_s", memory.pcie_rx, seconds))
     if mig:
@@ -107,18 +116,13 @@ def throttle_reasons(reply: Reply | None) -> Reading:
     return sum(1 << ours for theirs, ours in _REASON_BIT.items() if reply & theirs) if reply else 0
 
 
-def _either(name: str, sources: tuple[tuple[str, float], ...], replies: Replies, memory: Memory) -> Reading:
-    """The first source that answers; once one has, only that one."""
-    kept = memory.chosen.get(name)
-    if kept is not None:
-        reply, factor = sources[kept]
-        return reading(replies.get(reply), factor)
-    answers = [reading(replies.get(reply), factor) for reply, factor in sources]
-    for i, answer in enumerate(answers):
-        if not isinstance(answer, Absent):
-            memory.chosen[name] = i
-            return answer
-    return next((a for a in answers if isinstance(a, Absent) and a.reason != "not_supported"), answers[0])
+def _choose(name: str, sources: tuple[tuple[str, float], ...], replies: Replies, memory: Memory) -> Reading:
+    """The first source that answers, which is kept: counters of two sources start at different values."""
+    for reply, factor in sources:
+        if not isinstance(reading(replies.get(reply), factor), Absent):
+            memory.chosen[name] = reply, factor
+            break
+    return first(sources, replies)
 
 
 def _pcie(reply: Reply | None, profile: Replies, rate_name: str, counter: Unwrapped, seconds: float) -> Reading:

@@ -32,6 +32,9 @@ Scale = tuple[str, str, float]
 _ALL_ONES: Final = (0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF)
 """NVML_VALUE_NOT_AVAILABLE in 32 and 64 bits, where a call succeeds without a value."""
 
+PLAIN_BELOW: Final = 0xFFFFFFFF
+"""Whole numbers below this are themselves, whatever they stand for."""
+
 ROUNDING: Final = 1.02
 """A ratio so little above 1 is 1: SM activity is averaged over clocks that are not sampled at one instant."""
 
@@ -58,11 +61,11 @@ def reading(reply: Reply | None, factor: float) -> Reading:
             return reply if factor == 1 else reply * factor
 
 
-def percent(reply: Reply | None) -> Reading:
+def percent(reply: Reply | None, factor: float = 1e-2) -> Reading:
     """A reply in percent as a ratio; 4294967295 and 200000 % are nothing a card can do: absent(out_of_range) (DCGM issue 199)."""
     if isinstance(reply, int) and reply in _ALL_ONES:
         return ABSENT["out_of_range"]
-    return reading(reply, 1e-2)
+    return reading(reply, factor)
 
 
 def active(reply: Reply | None) -> Reading:
@@ -71,15 +74,19 @@ def active(reply: Reply | None) -> Reading:
     return 1.0 if isinstance(value, float) and 1.0 < value <= ROUNDING else value
 
 
-def lost(*parts: Mapping[str, Reply]) -> bool:
+def lost(replies: Mapping[str, Reply]) -> bool:
     """Whether any reply says that the device is gone or does not work before a reset."""
-    return any(isinstance(reply, Failed) and reply.code in LOST for replies in parts for reply in replies.values())
+    return any(reply.code in LOST for reply in replies.values() if reply.__class__ is Failed)
 
 
 def dead(replies: Replies) -> int | None:
     """The one code that every reply has; None where something answered or the codes differ."""
-    codes = {reply.code if isinstance(reply, Failed) else None for reply in replies.values()}
-    return codes.pop() if len(codes) == 1 else None
+    code: int | None = None
+    for reply in replies.values():
+        if not isinstance(reply, Failed) or reply.code != (code or reply.code):
+            return None
+        code = reply.code
+    return code
 
 
 def all_absent(uid: str, index: int, why: Reason, *, slow: bool = True, but: Collection[str] = ()) -> SampleBuilder:

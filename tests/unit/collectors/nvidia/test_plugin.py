@@ -254,6 +254,7 @@ def test_a_driver_that_goes_away_is_told_once_and_comes_back_by_itself(fake_nvml
         clock.at += 10
         assert said(read(made, slow=False)) == []
     fake_nvml.mend_container()
+    fake_nvml.set(every__field__83=918_273_945_123)
     clock.at += 60
     back = read(made, slow=False)
     assert said(back) == [("recovered", "")]
