@@ -49,8 +49,9 @@ class Beside:
         self._simulated = settings.simulated
         self._said = Said()
         self._memory_bytes: dict[str, int] = {}
+        real = not settings.simulated
         self._watch = Watch(
-            source, env, events=settings.events, pci_check=settings.pci_check and not settings.simulated, bus=bus, proc_folder=proc_folder
+            source, env, events=settings.events, pci_check=settings.pci_check and real, counters=real, bus=bus, proc_folder=proc_folder
         )
         self._processes: Processes | None = None
         if settings.processes:

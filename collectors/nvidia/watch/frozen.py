@@ -29,9 +29,8 @@ class Frozen:
         """One reading at `at` (monotonic seconds); says once that the counter stands still, and once that it moves again."""
         card = self._cards.get(uid)
         if energy_joules is None or power_watts is None:
-            if card is not None:
-                card.since = card.last = at
-                card.drawn_joules = 0.0
+            if card is not None and not card.frozen:
+                del self._cards[uid]  # what it drew meanwhile is not known
             return None
         if card is None or energy_joules != card.energy_joules:
             self._cards[uid] = _Card(energy_joules, at, at)
