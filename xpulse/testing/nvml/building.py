@@ -92,5 +92,5 @@ def _exported() -> frozenset[str]:
 
     text = "".join(source.read_text() for source in sorted(_SOURCES.glob("*.c")))
     defined = re.findall(r"^\s*API [a-z *]*?\b(nvml\w+)\(", text, re.MULTILINE)
-    by_macro = re.findall(r"^[A-Z0-9]+_(?:CALL|UINT|TEXT)\((nvml\w+),", text, re.MULTILINE)
+    by_macro = re.findall(r"^[A-Z0-9]+_(?:CALL|UINT|TEXT)\((nvml\w+)[,)]", text, re.MULTILINE)
     return frozenset(defined) | frozenset(by_macro)

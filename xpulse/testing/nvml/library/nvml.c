@@ -104,3 +104,4 @@ __attribute__((constructor)) static void name_symbols(void) {
 #include "vgpu.c"
 #include "topology.c"
 #include "events.c"
+#include "unsupported.c"

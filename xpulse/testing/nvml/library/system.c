@@ -86,16 +86,18 @@ API ret nvmlDeviceGetCount(uint *out) { ENTER_SYSTEM(nvmlDeviceGetCount) return 
 
 static device *handle_at(uint index) { return index < session.count ? &session.gpu[index] : NULL; }
 
+static ret by_index(uint index, device **out) {
+    if (!out || index >= session.count) return INVALID_ARGUMENT;
+    device *d = &session.gpu[index];
+    ret r = d->node ? code_of(d->error) : GPU_IS_LOST;
+    if (r == SUCCESS) *out = d;
+    return r;
+}
 API ret nvmlDeviceGetHandleByIndex_v2(uint index, device **out) {
-    {
-        ENTER_FOR(nvmlDeviceGetHandleByIndex_v2, handle_at(index), A_SESSION, 0)
-        if (!out || index >= session.count) return INVALID_ARGUMENT;
-        device *d = &session.gpu[index];
-        ret r = d->node ? code_of(d->error) : GPU_IS_LOST;
-        if (r != SUCCESS) return r;
-        *out = d;
-    }
-    return SUCCESS;
+    ENTER_FOR(nvmlDeviceGetHandleByIndex_v2, handle_at(index), A_SESSION, 0) return by_index(index, out);
+}
+API ret nvmlDeviceGetHandleByIndex(uint index, device **out) {
+    ENTER_FOR(nvmlDeviceGetHandleByIndex, handle_at(index), A_SESSION, 0) return by_index(index, out);
 }
 
 static ret by_text(const char *wanted, bool uuid, device **out) {
@@ -124,13 +126,18 @@ API ret nvmlDeviceGetHandleByUUID(const char *uuid, device **out) {
 }
 
 /* Accepts 4 and 8 digits of domain, as the real one does. */
-API ret nvmlDeviceGetHandleByPciBusId_v2(const char *bus_id, device **out) {
-    ENTER_SYSTEM(nvmlDeviceGetHandleByPciBusId_v2)
+static ret by_bus_id(const char *bus_id, device **out) {
     uint domain, bus, slot, function = 0;
     char full[32];
     if (!bus_id || !out || sscanf(bus_id, "%x:%x:%x.%x", &domain, &bus, &slot, &function) < 3) return INVALID_ARGUMENT;
     snprintf(full, sizeof full, "%08X:%02X:%02X.%X", domain, bus, slot, function);
     return by_text(full, false, out);
+}
+API ret nvmlDeviceGetHandleByPciBusId_v2(const char *bus_id, device **out) {
+    ENTER_SYSTEM(nvmlDeviceGetHandleByPciBusId_v2) return by_bus_id(bus_id, out);
+}
+API ret nvmlDeviceGetHandleByPciBusId(const char *bus_id, device **out) {
+    ENTER_SYSTEM(nvmlDeviceGetHandleByPciBusId) return by_bus_id(bus_id, out);
 }
 
 API ret nvmlDeviceGetHandleBySerial(const char *serial, device **out) {
