@@ -16,6 +16,7 @@ from typing import Final
 
 from collectors.addresses import Addresses
 from collectors.child import end_all
+from collectors.coverage import Coverage, priority
 from collectors.maintenance import Maintenance
 from collectors.observer import Observer
 from collectors.outlet import Outlet, Shared
@@ -62,7 +63,10 @@ def run(
     shared = Shared(node, publish, clock, Addresses(node, addresses_file))
     if observer is not None:
         shared.observer = observer
-    supervised = _supervised(settings, info, shared, installed() if plugins is None else plugins)
+    known = installed() if plugins is None else plugins
+    priorities = {name: priority(name, settings.plugins[name].priority) for name in chosen(settings.plugins, known)}
+    shared.coverage = Coverage(priorities, interval_ns=round(settings.interval_seconds * 1e9))
+    supervised = _supervised(settings, info, shared, known)
     asked = _Asked(Maintenance(settings.maintenance.max_seconds), dict(requests or {}))
     code = 0
     with selectors.DefaultSelector() as selector:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from collectors.addresses import Addresses
 from collectors.contract import Reading
+from collectors.coverage import Coverage
 from collectors.doubles import Doubles
 from collectors.events import Kind, Severity, device_event
 from collectors.observer import Nobody, Observer
@@ -36,6 +37,7 @@ class Shared:
     addresses: Addresses
     doubles: Doubles = field(default_factory=Doubles)
     observer: Observer = field(default_factory=Nobody)
+    coverage: Coverage = field(default_factory=Coverage)
 
 
 class Outlet:
@@ -51,18 +53,26 @@ class Outlet:
 
     def read(self, reading: Reading) -> None:
         shared, tally = self._shared, self._tally
-        for part in reading.samples:
+        listed = reading.samples
+        for part in listed:
             shared.addresses.learn(part)
-        reading = replace(reading, events=self._refined(reading.events))
+        now_ns = shared.clock()
+        sifted = shared.coverage.sift(tally.name, reading, shared.node, now_ns)
+        if sifted.dropped:
+            tally.dropped["covered"] += sifted.dropped
+        elif sifted.resumed:
+            self._publisher.resend()
+        reading = replace(sifted.reading, events=self._refined(sifted.reading.events))
         shared.observer.observe(tally.name, reading)
         for event in reading.events:
             if isinstance(event, v1.DeviceEvent):
                 self._presence.note(event)
                 shared.observer.happened(event)
         noticed = []
-        for part in reading.samples:
+        for part in listed:  # what another speaks for is present all the same
             uids = (sample.uid for sample in part.samples)
             noticed += self._presence.update(part.node or shared.node, uids, part.taken_at_ns, simulated=part.simulated)
+        noticed = [one for one in noticed if not shared.coverage.covers(tally.name, one, now_ns)]
         for one in noticed:
             shared.observer.happened(one)
         try:

@@ -28,6 +28,9 @@ class PluginSettings(Section):
     """Whether its process ends while somebody asks for the driver (see maintenance). Empty: yes, but for
     kernel and dcgm, which hold none."""
 
+    priority: int | None = None
+    """Where two plugins see the same device, the one with the larger number speaks for it. Empty: 50 for dcgm, 100 for every other."""
+
     settings: dict[str, Any] = Field(default_factory=dict)
     """The plugin's own settings; see its page in the reference."""
 

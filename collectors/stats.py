@@ -30,7 +30,7 @@ class PluginStats:
     rejects: Mapping[tuple[str, str], int]
     """Values turned into absences, by (metric, reason)."""
     dropped: Mapping[str, int]
-    """Messages not published, by reason: bus_full, too_large."""
+    """Messages not published, by reason: bus_full, too_large; samples and events of devices that another plugin speaks for: covered."""
 
 
 @dataclass(frozen=True, slots=True)

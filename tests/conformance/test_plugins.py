@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
 from collectors.contract import API, Env, Plugin, Reading, Ready
+from collectors.dcgm import plugin as dcgm
 from collectors.nvidia import plugin as nvidia
 from collectors.publisher import Publisher
 from collectors.simulated import plugin as simulated
@@ -19,9 +21,11 @@ from schemas.flow import Record
 from schemas.identity import NodeRef, vendor_of
 from schemas.telemetry import v1
 from tests.fakes import plugins
+from tests.fakes.exporter import FakeExporter, serving
 from tests.fakes.nvml.fixtures import fake_nvml, fake_nvml_library
 
 __all__ = ["fake_nvml", "fake_nvml_library"]
+DATA = Path(__file__).parents[1] / "data"
 ENV = Env(NodeRef("c", "n"), "boot", "0.1", 10**9)
 
 
@@ -34,11 +38,22 @@ def nvidia_on_fake_nvml(request: pytest.FixtureRequest) -> Plugin:
     return nvidia.create({}, ENV)
 
 
+def dcgm_on_fake_exporter(request: pytest.FixtureRequest) -> Plugin:
+    return dcgm.create({"endpoints": [request.getfixturevalue("exporter").url], "interval_seconds": 0}, ENV)
+
+
 PLUGINS: dict[str, Callable[[pytest.FixtureRequest], Plugin]] = {
+    "dcgm": dcgm_on_fake_exporter,
     "fake": fake,
     "nvidia": nvidia_on_fake_nvml,
     "simulated": lambda _: simulated.create({}, ENV),
 }
+
+
+@pytest.fixture
+def exporter() -> Iterator[FakeExporter]:
+    with serving(FakeExporter((DATA / "dcgm" / "h100x2.prom").read_text(encoding="utf-8"))) as fake:
+        yield fake
 
 
 @pytest.fixture(params=list(PLUGINS))
