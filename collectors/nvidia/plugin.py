@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from collectors.contract import API, Env, NodeReading, Reading, Ready, Unavailable
+from collectors.contract import Plugin as Contract
 from collectors.events import Kind, Severity, device_event
 from collectors.nvidia import partitions
 from collectors.nvidia.cards import Card, Cards
@@ -20,7 +21,7 @@ from collectors.nvidia.remedy import Missing, bindings_warning, why
 from collectors.nvidia.reply import VERSION_MISMATCH
 from collectors.nvidia.settings import Nvidia
 from collectors.nvidia.source import Source
-from collectors.nvidia.unified import MEMINFO
+from collectors.nvidia.unified import MEMINFO, Readable
 from collectors.nvidia.watch.beside import Beside
 from collectors.procfs.pci import PciBus
 from schemas.builder import SampleBuilder
@@ -32,9 +33,14 @@ log = logging.getLogger("xpulse.agent")
 _MOST_RETRY_SECONDS: Final = 60.0
 
 
-def create(settings: Mapping[str, Any], env: Env) -> Plugin:
+def create(settings: Mapping[str, Any], env: Env) -> Contract:
     """Entry point nvidia of xpulse.collectors."""
-    return Plugin(Nvidia.model_validate(settings), env)
+    model = Nvidia.model_validate(settings)
+    if model.replay is not None:
+        from collectors.nvidia.tape.plugin import Replay  # a node that has a driver never needs it
+
+        return Replay(model, env)
+    return Plugin(model, env)
 
 
 class Plugin:
@@ -49,7 +55,7 @@ class Plugin:
         source: Source | None = None,
         *,
         module: Path = MODULE,
-        meminfo: Path = MEMINFO,
+        meminfo: Readable = MEMINFO,
         bus: PciBus | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:

@@ -53,5 +53,11 @@ class Nvidia(Section):
     retry_seconds: float = Field(default=30.0, gt=0)
     """How long to wait before asking again where driver or library are missing."""
 
+    replay: Path | None = None
+    """Read this bundle (made by `xpulse capture`) instead of a driver, over and over. `xpulse agent --replay BUNDLE` sets it."""
+
+    replay_times: Literal["now", "original"] = "now"
+    """Whether a replayed sample is of now, as consumers need it, or of when it was captured."""
+
     simulated: bool = False
     """The driver is a fake (`xpulse up --fake-nvml`): its readings are marked simulated wherever they are shown."""

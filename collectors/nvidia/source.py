@@ -13,13 +13,19 @@ from collectors.nvidia.reply import FAILED, UNKNOWN, Failed, Reply, text
 Handle = Any
 """NVML's opaque handle of a device, a MIG instance or a vGPU; good for one session."""
 
+Wrap = Callable[[str, Callable[[str], Any]], Any]
+
 _TEXT_ERRORS: Final = (UnicodeDecodeError,)
 
 
 class Source:
     """Opens and closes the session. `nvml` are the bindings; a call through `ask` answers or is a Failed: it raises nothing of NVML's."""
 
-    def __init__(self) -> None:
+    def __init__(self, wrap: Wrap | None = None, *, library: bool = True) -> None:
+        """`wrap` gets each symbol's name and how to find it, and gives the function that is called instead; with `library` False it has
+        to give them all, and no library is loaded."""
+        self._wrap, self._library = wrap, library
+        self._undo: Callable[[], None] | None = None
         self._nvml: ModuleType | None = None
         self._open = False
         self.sessions = 0
@@ -41,6 +47,8 @@ class Source:
             self._nvml = _bindings()
         if self._open:
             return
+        if self._wrap is not None and self._undo is None:
+            self._undo = _wrapped(self._nvml, self._wrap, library=self._library)
         try:
             self._nvml.nvmlInit()
         except self._nvml.NVMLError as error:
@@ -53,6 +61,13 @@ class Source:
         if self._open and self._nvml is not None:
             self._open = False
             self.ask(self._nvml.nvmlShutdown)
+        if self._undo is not None:
+            self._undo()
+            self._undo = None
+
+    def error(self, code: int) -> Exception:
+        """The bindings' own exception for a code."""
+        return self.nvml.NVMLError(code)  # type: ignore[no-any-return]  # the bindings are untyped
 
     def ask(self, call: Callable[..., Any], *arguments: Any) -> Any:
         """The call's answer, or Failed."""
@@ -92,6 +107,26 @@ class Source:
         if isinstance(count, Failed):
             raise Missing(why(count.code, "nvmlDeviceGetCount"), count.code)
         return [self.ask(self.nvml.nvmlDeviceGetHandleByIndex, index) for index in range(count)]
+
+
+def _wrapped(nvml: Any, wrap: Wrap, *, library: bool) -> Callable[[], None]:
+    """Have every call of the bindings go through `wrap`; what is given undoes it."""
+    find, loaded, cached = nvml._nvmlGetFunctionPointer, nvml.nvmlLib, {}
+
+    def instead(symbol: str) -> Any:
+        if symbol not in cached:
+            cached[symbol] = wrap(symbol, find)
+        return cached[symbol]
+
+    def undo() -> None:
+        nvml._nvmlGetFunctionPointer = find
+        if not library:
+            nvml.nvmlLib = loaded
+
+    nvml._nvmlGetFunctionPointer = instead
+    if not library:
+        nvml.nvmlLib = wrap  # anything but None: it is taken for a loaded library, and never asked
+    return undo
 
 
 def _bindings() -> ModuleType:

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from collectors.nvidia.reply import FAILED, NOT_SUPPORTED, UNKNOWN, Failed, Replies
 
 MEMINFO: Final = Path("/proc/meminfo")
+
+
+class Readable(Protocol):
+    """A file's text: a Path, or what stands in for one."""
+
+    def read_text(self) -> str: ...
+
+
 _NAMES: Final = ("memory_total_bytes", "memory_used_bytes", "memory_reserved_bytes")
 
 

@@ -25,6 +25,7 @@ VERBS: Final = {
     "dlq": "list what could not be processed, or send it back",
     "node": "forget a node that is gone for good",
     "health": "ask a role how it does",
+    "capture": "record what a driver says into a file for a bug report",
     "config": "check the settings, or show every setting with its meaning",
     "doctor": "say what is off on this machine, why, and what to do",
     "version": "print the versions of XPulse and of what it stands on",
