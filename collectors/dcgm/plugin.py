@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -16,9 +16,10 @@ from collectors.dcgm.exporter import Exporter, Taken
 from collectors.dcgm.fetch import Answer, Call, Unanswered, access
 from collectors.dcgm.page import sort
 from collectors.dcgm.parse import uid_of
-from collectors.dcgm.settings import Dcgm, loopback
+from collectors.dcgm.settings import Dcgm
 from schemas import exposition
 from schemas.catalogue import Cadence
+from schemas.identity import NodeRef
 
 log = logging.getLogger("xpulse.agent")
 
@@ -51,11 +52,9 @@ class Plugin:
         self._settings, self._env = settings, env
         self._access = access(settings)
         self._files = Files(settings.file_sd)
-        self._fixed = tuple(
-            Target(one.url, one.node, one.cluster, own=not one.node and not one.cluster and loopback(one.url)) for one in settings.chosen()
-        )
+        self._fixed = tuple(Target(one.url, one.node, one.cluster, own=one.is_own()) for one in settings.chosen())
         self._exporters: dict[str, Exporter] = {}
-        self._owners: dict[Any, str] = {}
+        self._owners: dict[NodeRef, str] = {}
         self._pool: ThreadPoolExecutor | None = None
         self._look_at = 0.0
         self._said: dict[str, str] = {}
@@ -122,7 +121,7 @@ class Plugin:
         left = min(deadline - time.monotonic(), self._settings.timeout_seconds + _GRACE_SECONDS)
         wait(awaited, timeout=max(0.0, left))
 
-    def _start(self, one: Exporter) -> Any:
+    def _start(self, one: Exporter) -> Future[Answer]:
         if one.future is None:
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(self._settings.workers, thread_name_prefix="dcgm")

@@ -18,8 +18,12 @@ class Endpoint(Section):
     url: str
     """Address of the metrics page, http:// or https://."""
 
+    own: bool | None = None
+    """It tells of the agent's own node, whatever its page calls it (in Kubernetes that may be the exporter's pod). Empty: it does where
+    the address is a loopback one and neither node nor cluster is set."""
+
     node: str = ""
-    """Name of its node. Empty: for a loopback address the agent's own node, else what the page's label Hostname says."""
+    """Name of its node, where it is another one. Empty: what the page's label Hostname says."""
 
     cluster: str = ""
     """Its cluster. Empty: the agent's own."""
@@ -30,6 +34,16 @@ class Endpoint(Section):
         if problem := address_problem(url):
             raise ValueError(problem)
         return url
+
+    @model_validator(mode="after")
+    def _one_node(self) -> Endpoint:
+        if self.own and (self.node or self.cluster):
+            raise ValueError("own is set, and so is node or cluster: keep one")
+        return self
+
+    def is_own(self) -> bool:
+        """Whether it tells of the agent's own node."""
+        return self.own if self.own is not None else not self.node and not self.cluster and loopback(self.url)
 
 
 class Dcgm(Section):

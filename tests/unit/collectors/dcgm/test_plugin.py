@@ -83,6 +83,11 @@ def test_a_loopback_exporter_is_the_agents_own_node_whatever_it_calls_itself(mak
     assert of(read(plugin), "k8s-node").samples
 
 
+def test_an_exporter_behind_another_address_may_be_the_agents_own(make: Make, exporter: FakeExporter) -> None:
+    exporter.page = H100.replace("gpu-node-1", "dcgm-exporter-x7k2p")
+    assert of(read(make(endpoints=[{"url": exporter.url, "own": True}])), "gpu-node-1").samples
+
+
 @pytest.mark.parametrize(
     ("how", "says"),
     [

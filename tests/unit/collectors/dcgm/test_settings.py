@@ -32,6 +32,7 @@ def test_the_usual_exporter_is_the_default() -> None:
         ({"bearer_token": "t", "username": "u", "password": "p"}, "keep one of the two ways"),
         ({"username": "u"}, "belong together"),
         ({"password": "p"}, "belong together"),
+        ({"endpoints": [{"url": "http://x/", "own": True, "node": "n"}]}, "keep one"),
         ({"key_file": "k"}, "key_file without certificate_file"),
         ({"interval_seconds": 60}, "interval_seconds"),
         ({"ca_file": "no/such/file.pem"}, "ca_file"),
@@ -40,6 +41,16 @@ def test_the_usual_exporter_is_the_default() -> None:
 def test_what_cannot_work_is_refused(settings: dict[str, Any], says: str) -> None:
     with pytest.raises(ValueError, match=says):
         create(settings, ENV)
+
+
+def test_whose_node_an_exporter_tells_of() -> None:
+    given = [
+        "http://127.0.0.1:1/",
+        "http://10.0.0.1:1/",
+        {"url": "http://10.0.0.1:2/", "own": True},
+        {"url": "http://127.0.0.1:2/", "node": "x"},
+    ]
+    assert [one.is_own() for one in Dcgm.model_validate({"endpoints": given}).endpoints] == [True, False, True, False]
 
 
 def test_a_secret_is_not_in_the_message() -> None:
