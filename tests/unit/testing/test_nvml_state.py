@@ -126,3 +126,12 @@ def test_the_library_has_what_its_name_promises(fake_nvml_library: Path) -> None
     assert len(building._exported()) > 150
     old_names = {"nvmlInit", "nvmlDeviceGetCount", "nvmlDeviceGetMemoryInfo", "nvmlEventSetWait", "nvmlDeviceGetRetiredPages"}
     assert building._exported() >= old_names, "NVML keeps them, and programs built long ago look for them"
+
+
+def test_the_guide_names_every_key_that_the_library_reads() -> None:
+    guide = (Path(building.__file__).parents[3] / "docs" / "guide" / "fake-nvml.md").read_text()
+    spelt = set(re.findall(r"[a-z][a-z0-9_]+", guide))
+    text = "".join(source.read_text() for source in SOURCES.glob("*.c") if source.name not in ("json.c", "nvml.c"))
+    keys = set(re.findall(r'"([a-z][a-z0-9_]+)"', text)) - {"at", "un", "volatile", "aggregate", "value"}
+    assert keys - spelt == set()
+    assert set(profiles()) <= set(re.findall(r"`([a-z0-9]+(?:-mig)?)`", guide)), "boards"
