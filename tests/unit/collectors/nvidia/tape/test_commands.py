@@ -37,7 +37,7 @@ def test_without_a_driver_it_says_what_to_do(tmp_path: Path) -> None:
         cwd=tmp_path,
     )
     assert done.returncode == 1
-    assert "nothing to capture: libnvidia-ml.so.1 was not found" in done.stderr.replace("\n", " ")
+    assert "nothing to capture: nvidia: libnvidia-ml.so.1 was not found" in done.stderr.replace("\n", " ")
     assert not list(tmp_path.glob("b.gz*"))
 
 
@@ -86,7 +86,7 @@ def _metrics(url: str, agent: subprocess.Popen[str]) -> str:
         assert agent.poll() is None, agent.stderr and agent.stderr.read()
         try:
             with urllib.request.urlopen(url, timeout=5) as reply:
-                text = reply.read().decode()
+                text = str(reply.read(), "utf-8")
             if "xpulse_device_temperature_celsius{" in text:
                 return text
         except (OSError, urllib.error.URLError):
