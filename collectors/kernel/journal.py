@@ -7,7 +7,7 @@ import os
 import subprocess
 import tempfile
 import time
-from typing import Final
+from typing import IO, Final
 
 from collectors.kernel.record import Record, of_journal
 from collectors.kernel.source import Batch, Missing, Position
@@ -26,7 +26,7 @@ class Journal:
     def __init__(self, command: str) -> None:
         self._command = command
         self._process: subprocess.Popen[bytes] | None = None
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  # lives as long as the process; a pipe that nobody reads would fill up
+        self._errors: IO[bytes] | None = None
         self._buffer = bytearray()
         self._last: Position | None = None
 
@@ -45,17 +45,21 @@ class Journal:
             "--no-tail",
         ]
         self.close()
-        self._errors.truncate(0)
         self._last, self._buffer = after, bytearray()
+        # A file: a pipe that nobody reads would fill up and stop journalctl
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  # it lives as long as the process
         try:
             self._process = subprocess.Popen([*order, *place], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self._errors)
         except OSError as error:
+            self.close()
             raise Missing(f"{self._command} cannot be run: {error.strerror}; read /dev/kmsg instead (source: kmsg)") from None
         assert self._process.stdout is not None
         os.set_blocking(self._process.stdout.fileno(), False)
         with contextlib.suppress(subprocess.TimeoutExpired):  # one that may not read the journal ends at once
             self._process.wait(_START_SECONDS)
-            raise Missing(self._why())
+            why = self._why()
+            self.close()
+            raise Missing(why)
 
     def read(self, most: int, deadline: float) -> Batch:
         """What journalctl has written. Raises Missing where it has ended."""
@@ -102,6 +106,7 @@ class Journal:
         assert self._process is not None
         self._process.kill()
         code = self._process.wait()
+        assert self._errors is not None
         self._errors.seek(0)
         said = self._errors.read(2000).decode("utf-8", "replace").strip().splitlines()
         return (
@@ -116,3 +121,6 @@ class Journal:
             if self._process.stdout is not None:
                 self._process.stdout.close()
             self._process = None
+        if self._errors is not None:
+            self._errors.close()
+            self._errors = None

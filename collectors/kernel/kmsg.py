@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -19,8 +20,8 @@ class Kmsg:
 
     name = "kmsg"
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, read: Callable[[int, int], bytes] = os.read) -> None:
+        self._path, self._read = path, read
         self._fd = -1
         self._last: Position | None = None
 
@@ -47,7 +48,7 @@ class Kmsg:
             if i % _DEADLINE_EVERY == _DEADLINE_EVERY - 1 and time.monotonic() > deadline:
                 break
             try:
-                data = os.read(self._fd, MOST_BYTES)
+                data = self._read(self._fd, MOST_BYTES)
             except BlockingIOError:
                 return Batch(records, lost, nonsense, False, self._last)
             except BrokenPipeError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -50,7 +50,10 @@ def create(settings: Mapping[str, Any], env: Env) -> Plugin:
 
 
 class Plugin:
-    """See collectors.contract.Plugin. `wall` and `monotonic` give nanoseconds, the latter those that the kernel stamps its lines with."""
+    """See collectors.contract.Plugin. `sources` replace those of the settings.
+
+    `wall` and `monotonic` give nanoseconds, the latter those that the kernel stamps its lines with.
+    """
 
     api = API
 
@@ -59,12 +62,13 @@ class Plugin:
         settings: Kernel,
         env: Env,
         *,
+        sources: Sequence[Source] = (),
         wall: Callable[[], int] = time.time_ns,
         monotonic: Callable[[], int] = time.monotonic_ns,
         driver_file: Path = _DRIVER,
     ) -> None:
         self._settings, self._env, self._wall, self._monotonic = settings, env, wall, monotonic
-        self._sources = _sources(settings)
+        self._sources = tuple(sources) or _sources(settings)
         self._source: Source | None = None
         self._store = Store(settings.state_folder, env.node)
         windows = Windows(

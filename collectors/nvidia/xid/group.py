@@ -7,6 +7,7 @@ grown or more is known of it. Time is what the lines and Ticks say, so that batc
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -22,6 +23,7 @@ MOST_OF_DEVICE: Final = 64
 """Events that may be open at once, in all and of one device; beyond that a device's are told apart by their number only."""
 
 _SWEEP_NS: Final = 500_000_000
+_STEP_NS: Final = 60_000_000_000
 _NEVER: Final = 1 << 63
 
 Key = tuple[str, str, int, str]
@@ -116,6 +118,7 @@ class Groups:
     due_ns: int = _NEVER
     folded: int = 0
     loose: int = 0
+    of_device: Counter[str] = field(default_factory=Counter)
     said: list[v1.DeviceEvent] = field(default_factory=list)
 
 
@@ -127,6 +130,8 @@ def step(state: Groups, items: Sequence[Item]) -> tuple[Groups, list[v1.DeviceEv
                 _pass(state, item.at_ns)
                 _seen(state, item)
             case Tick(at_ns):
+                if at_ns + _STEP_NS < state.clock_ns:
+                    _set_back(state, at_ns)
                 _pass(state, at_ns)
             case Named(bdf):
                 if len(state.cards) < MOST_GROUPS or bdf in state.cards:
@@ -136,6 +141,13 @@ def step(state: Groups, items: Sequence[Item]) -> tuple[Groups, list[v1.DeviceEv
                 _end(state, item)
     said, state.said = state.said, []
     return state, said
+
+
+def _set_back(state: Groups, at_ns: int) -> None:
+    """The clock was set back: what is due must not wait until the old time is reached again."""
+    state.clock_ns, state.due_ns = at_ns, 0
+    for group in state.open.values():
+        group.due_ns = min(group.due_ns, at_ns + state.windows.update_ns)
 
 
 def _pass(state: Groups, at_ns: int) -> None:
@@ -158,7 +170,7 @@ def _pass(state: Groups, at_ns: int) -> None:
 def _seen(state: Groups, s: Sighting) -> None:
     key = s.key
     group = state.open.get(key)
-    if group is None and len(state.open) >= MOST_OF_DEVICE and key[3] and _crowded(state, key):
+    if group is None and key[3] and state.of_device.get(key[1], 0) >= MOST_OF_DEVICE:
         state.folded += 1
         key = (*key[:3], "")
         group = state.open.get(key)
@@ -177,12 +189,8 @@ def _seen(state: Groups, s: Sighting) -> None:
     if group is not None:
         _close(state, group)
     if len(state.open) >= MOST_GROUPS:
-        _close(state, min(state.open.values(), key=lambda g: g.last_at_ns))
+        _close(state, next(iter(state.open.values())))  # the one that began first
     _begin(state, key, s)
-
-
-def _crowded(state: Groups, key: Key) -> bool:
-    return sum(1 for kind, bdf, *_ in state.open if (kind, bdf) == key[:2]) >= MOST_OF_DEVICE
 
 
 def _begin(state: Groups, key: Key, s: Sighting) -> None:
@@ -203,6 +211,7 @@ def _begin(state: Groups, key: Key, s: Sighting) -> None:
         pids=[] if s.pid is None else [s.pid],
     )
     state.open[key] = group
+    state.of_device[key[1]] += 1
     group.due_ns = state.clock_ns
     if group.symptom:
         state.loose += 1
@@ -275,7 +284,7 @@ def _adopt(state: Groups, cause: Group) -> None:
 def _together(state: Groups, group: Group) -> None:
     """Two numbers at about the same time may ask for something else than one of them alone."""
     for other in list(state.open.values()):
-        if other.key[:2] != group.key[:2] or abs(other.last_at_ns - group.last_at_ns) > state.windows.cause_ns:
+        if other.key[1] != group.key[1] or abs(other.last_at_ns - group.last_at_ns) > state.windows.cause_ns:
             continue
         for one, two in ((group, other), (other, group)):
             for code, action in one.verdict.together_with:
@@ -308,6 +317,9 @@ def _close(state: Groups, group: Group) -> None:
     if group.symptom and not group.caused_by:
         state.loose -= 1
     del state.open[group.key]
+    state.of_device[group.key[1]] -= 1
+    if not state.of_device[group.key[1]]:
+        del state.of_device[group.key[1]]
 
 
 def _end(state: Groups, ended: Ended) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -34,6 +35,7 @@ def restore(state: Groups, kept: Mapping[str, Any]) -> None:
     state.clock_ns, state.folded = int(kept["clock_ns"]), int(kept["folded"])
     state.cards = {card.bdf: card for card in cards}
     state.open = {group.key: group for group in groups}
+    state.of_device = Counter(group.key[1] for group in groups)
     state.loose = sum(1 for group in groups if group.symptom and not group.caused_by)
     state.due_ns = 0  # the first line or Tick looks at all of them
 
