@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -67,8 +67,11 @@ class Processes:
         self._failures: Counter[str] = Counter()
         self._said = Said()
 
-    def read(self, targets: Sequence[Target], *, at: float, now_ns: int, deadline: float) -> Taken:
-        """`at` is the tick in monotonic seconds, `now_ns` ns UTC; a round that passes `deadline`, of `clock`, is given up."""
+    def read(self, targets: Iterable[Target], *, at: float, now_ns: int, deadline: float) -> Taken:
+        """`at` is the tick in monotonic seconds, `now_ns` ns UTC; a round that passes `deadline`, of `clock`, is given up.
+
+        `targets` is gone through only where a round is due.
+        """
         taken = Taken()
         put_off = self.pace.put_off
         if not self.pace.due(at):
@@ -76,7 +79,7 @@ class Processes:
                 taken.rejects["processes", "backed_off"] += 1
             return taken
         self._calls.slowest_seconds = 0.0
-        taken.samples = self._round(targets, now_ns, deadline, taken)
+        taken.samples = self._round(tuple(targets), now_ns, deadline, taken)
         slowest = self._calls.slowest_seconds
         match self.pace.done(at, slowest):
             case "backed_off":

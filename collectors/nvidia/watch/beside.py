@@ -46,6 +46,9 @@ class Beside:
         proc_folder = Path(settings.proc_folder)
         self._source = source
         self._session = 0
+        self._state: list[tuple[object, ...]] = []
+        self._answering: list[Card] = []
+        self._watched: list[Watched] = []
         self._simulated = settings.simulated
         self._said = Said()
         self._memory_bytes: dict[str, int] = {}
@@ -62,30 +65,35 @@ class Beside:
     def add(self, cards: Iterable[Card], samples: Sequence[v1.DeviceSample], *, at: float, slow: bool, deadline: float) -> Extra:
         """`samples` are those just read, `at` is the tick in monotonic seconds, `deadline` of time.monotonic()."""
         extra = Extra()
-        cards = list(cards)
         now_ns = time.time_ns()
-        answering = [card for card in cards if self._source.is_open and card.handle is not None and not card.lost and not card.dead]
-        handles = {card.info.uid: card.handle for card in answering}
-        watched = [Watched(card.info.uid, card.info.bdf, card.info.model, handles.get(card.info.uid)) for card in cards]
+        cards = list(cards)
+        state: list[tuple[object, ...]] = [(id(card), card.session, card.lost, card.dead, self._source.is_open) for card in cards]
+        if state != self._state:
+            self._state = state
+            self._answering = [
+                card for card in cards if self._source.is_open and card.handle is not None and not card.lost and not card.dead
+            ]
+            handles = {card.info.uid: card.handle for card in self._answering}
+            self._watched = [Watched(card.info.uid, card.info.bdf, card.info.model, handles.get(card.info.uid)) for card in cards]
         with self._harmless("watch", extra):
-            seen = self._watch.tick(watched, samples, at=at, now_ns=now_ns, slow=slow)
+            seen = self._watch.tick(self._watched, samples, at=at, now_ns=now_ns, slow=slow)
             extra.events += seen.events
             extra.rejects.update(seen.rejects)
             extra.look_anew = seen.look_anew
         if slow:
             self._memory_bytes = {sample.uid: sample.memory_total_bytes for sample in samples if sample.HasField("memory_total_bytes")}
-        if self._processes is not None and answering:
+        if self._processes is not None and self._answering:
             with self._harmless("processes", extra):
-                self._list(self._processes, [self._target(card) for card in answering], at, now_ns, deadline, extra)
+                self._list(self._processes, at, now_ns, deadline, extra)
         for event in extra.events:
             event.simulated = self._simulated
         return extra
 
-    def _list(self, processes: Processes, targets: list[Target], at: float, now_ns: int, deadline: float, extra: Extra) -> None:
+    def _list(self, processes: Processes, at: float, now_ns: int, deadline: float, extra: Extra) -> None:
         if self._session != self._source.sessions:
             self._session = self._source.sessions
             processes.forget()
-        taken = processes.read(targets, at=at, now_ns=now_ns, deadline=deadline)
+        taken = processes.read(map(self._target, self._answering), at=at, now_ns=now_ns, deadline=deadline)
         extra.processes = taken.samples
         extra.events += taken.events
         extra.rejects.update(taken.rejects)
