@@ -95,7 +95,9 @@ class Plugin:
         taken = Taken()
         for one in self._exporters.values():
             one.slow_owed = one.slow_owed or slow
-        asked = [one for one in self._exporters.values() if one.future is not None or at >= one.due_at]
+        # The nearest tick, not the one after it: an interval of one tick would be two.
+        soon = at + min(self._env.interval_ns / 2e9, self._settings.interval_seconds / 2)
+        asked = [one for one in self._exporters.values() if one.future is not None or soon >= one.due_at]
         if at > deadline:
             for one in asked:
                 one.passed_by(taken, time.time_ns(), slow=slow)

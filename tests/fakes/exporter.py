@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import ssl
 import threading
 import time
 from collections.abc import Iterator
@@ -31,8 +32,8 @@ class FakeExporter:
 
 
 @contextmanager
-def serving(fake: FakeExporter) -> Iterator[FakeExporter]:
-    """The fake on a free port."""
+def serving(fake: FakeExporter, tls: ssl.SSLContext | None = None) -> Iterator[FakeExporter]:
+    """The fake on a free port, with `tls` over https."""
 
     class Handler(BaseHTTPRequestHandler):
         disable_nagle_algorithm = True
@@ -94,15 +95,27 @@ def serving(fake: FakeExporter) -> Iterator[FakeExporter]:
         def handle(self) -> None:
             try:
                 super().handle()
-            except (ConnectionError, TimeoutError):
-                return  # the reader has had enough
+            except (OSError, ValueError):
+                return  # the reader has had enough, or its certificate was refused
 
         def log_message(self, *_: Any) -> None:
             """Silent."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    fake.url = f"http://127.0.0.1:{server.server_port}/metrics"
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+
+        def handle_error(self, *_: Any) -> None:
+            """Silent: a refused handshake is what a test is about."""
+
+        def finish_request(self, request: Any, client_address: Any) -> None:
+            if tls is None:
+                super().finish_request(request, client_address)
+            else:  # in the request's own thread: one that never shakes hands must not hold the others
+                with tls.wrap_socket(request, server_side=True) as wrapped:
+                    super().finish_request(wrapped, client_address)
+
+    server = Server(("127.0.0.1", 0), Handler)
+    fake.url = f"http{'' if tls is None else 's'}://127.0.0.1:{server.server_port}/metrics"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:

@@ -194,6 +194,15 @@ def test_between_two_reads_of_an_exporter_nothing_is_said(make: Make, exporter: 
     assert len(exporter.asked) == 1
 
 
+def test_an_interval_of_one_tick_is_one_tick(make: Make, exporter: FakeExporter) -> None:
+    plugin = make(Env(ENV.node, "boot", "0.1", 10 * 10**9), interval_seconds=10)
+    read(plugin)
+    (one,) = plugin._exporters.values()
+    one.due_at -= 6  # as if the next read came 6 s later, and 4 s too soon
+    assert read(plugin).samples
+    assert len(exporter.asked) == 2
+
+
 def test_slow_fields_that_were_due_between_two_reads_come_with_the_next(make: Make) -> None:
     plugin = make(interval_seconds=0.05)
     read(plugin, slow=False)
