@@ -53,12 +53,14 @@ def readings(seen: Seen, parts: tuple[Seen, ...] = ()) -> tuple[dict[str, Readin
     instance = seen.key.instance is not None
     found: dict[str, Reading] = {}
     extras: dict[str, float] = {}
+    instanced = of_instances()
     for metric, rows in _candidates().items():
-        own = metric in of_instances()
+        own = metric in instanced
         if instance and not own:
             continue
-        source = seen if instance or own else _whose(rows, seen, parts)
-        answers = [_converted(row, source) for row in rows if row.name in source.values]
+        source = seen if own or not parts else _whose(rows, seen, parts)
+        values = source.values
+        answers = [_converted(row, source) for row in rows if row.name in values]
         if not answers:
             continue
         value = next((a for a in answers if not isinstance(a, Absent)), answers[0])
@@ -110,8 +112,9 @@ def _limited(metric: str, value: float, extras: dict[str, float], *, instance: b
 
 def _memory(seen: Seen) -> dict[str, Reading]:
     """The total where only its parts are said, all three (dcgm-exporter#380). Neither used nor free memory: DCGM 2.4.5's zeros (#103)."""
-    names = [row.name for row in table().rows if row.metric in ("memory_used_bytes", "memory_reserved_bytes") and row.rank == 0]
-    used, free, reserved = (_part(seen, name) for name in (names[0], FB_FREE, names[1]))
+    by_metric = table().by_metric
+    names = (by_metric["memory_used_bytes"].name, FB_FREE, by_metric["memory_reserved_bytes"].name)
+    used, free, reserved = (_part(seen, name) for name in names)
     if used == 0 and free == 0:
         return {"memory_used_bytes": Absent("error")}
     told = any(row.name in seen.values for row in _candidates()["memory_total_bytes"])
@@ -150,9 +153,15 @@ def _holder(name: str, seen: Seen, parts: tuple[Seen, ...]) -> Seen:
     return next((one for one in (seen, *parts) if name in one.values), seen)
 
 
+@cache
+def _vendor_rows() -> tuple[DcgmField, ...]:
+    """The best last: it is written over the others."""
+    return tuple(sorted((row for row in table().rows if row.vendor), key=lambda row: row.rank))
+
+
 def _extras(seen: Seen, parts: tuple[Seen, ...]) -> dict[str, float]:
     found: dict[str, float] = {}
-    for row in sorted((row for row in table().rows if row.vendor), key=lambda row: row.rank):
+    for row in _vendor_rows():
         value = _part(_holder(row.name, seen, parts), row.name)
         if value is not None and value < _FLOAT_MAX:
             found[row.vendor] = value

@@ -203,6 +203,18 @@ def test_an_interval_of_one_tick_is_one_tick(make: Make, exporter: FakeExporter)
     assert len(exporter.asked) == 2
 
 
+def test_many_exporters_are_spread_over_the_interval(make: Make, exporter: FakeExporter, tmp_path: Path) -> None:
+    address = exporter.url.removesuffix("/metrics")
+    groups = [{"targets": [f"{address}/metrics?n={n}"], "labels": {"node": f"n{n}"}} for n in range(8)]
+    file = tmp_path / "targets.json"
+    file.write_text(json.dumps(groups))
+    plugin = make(file_sd=str(file), interval_seconds=10, workers=2)
+    assert len(read(plugin).samples) == 8
+    due = [one.due_at - time.monotonic() for one in plugin._exporters.values()]
+    assert all(-1 < at <= 10 for at in due)
+    assert max(due) - min(due) > 2
+
+
 def test_slow_fields_that_were_due_between_two_reads_come_with_the_next(make: Make) -> None:
     plugin = make(interval_seconds=0.05)
     read(plugin, slow=False)
