@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from collectors.nvidia.calls import number
 from collectors.nvidia.readings import all_absent, percent, reading
-from collectors.nvidia.reply import Failed, Replies, Reply, text
+from collectors.nvidia.reply import Failed, Replies, Reply, text, unsupported
 from collectors.nvidia.source import Handle, Source
 from schemas.builder import SampleBuilder
 from schemas.identity import device_uid
@@ -84,12 +84,18 @@ def vgpus(source: Source, parent: Handle, card: v1.DeviceInfo, known: dict[str, 
 
 
 def read_utilization(source: Source, parent: Handle, found: dict[str, Vgpu], since_us: int) -> int:
-    """Give each vGPU its newest utilisation since `since_us` (the driver's clock); answers the time of the newest, or `since_us`."""
-    samples = source.ask(source.nvml.nvmlDeviceGetVgpuUtilization, parent, since_us)
+    """Give each vGPU its newest utilisation since `since_us` (the driver's clock); one without news keeps what it had.
+
+    Answers the time of the newest, or `since_us`.
+    """
+    n, ask = source.nvml, source.ask
+    samples = ask(n.nvmlDeviceGetVgpuInstancesUtilizationInfo, parent, since_us)
+    if isinstance(samples, Failed) and unsupported(samples):
+        samples = ask(n.nvmlDeviceGetVgpuUtilization, parent, since_us)
     by_number = {vgpu.number: vgpu for vgpu in found.values()}
-    for vgpu in found.values():
-        vgpu.utilization = dict.fromkeys(_UTILIZATION, samples) if isinstance(samples, Failed) else {}
     if isinstance(samples, Failed):
+        for vgpu in found.values():
+            vgpu.utilization = dict.fromkeys(_UTILIZATION, samples)
         return since_us
     newest = since_us
     for sample in sorted(samples, key=lambda sample: int(sample.timeStamp)):
