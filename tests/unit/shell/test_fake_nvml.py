@@ -70,7 +70,7 @@ def test_faults_are_of_the_simulated_fleet() -> None:
 def test_the_driver_is_built_once_and_gone_after_the_run(fake_nvml_library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LD_LIBRARY_PATH", "/others")
     (tmp_path / "fake-nvml").symlink_to(fake_nvml_library.parents[1])
-    driver = FakeDriver.build(FakeNvml("h100", 3), tmp_path)
+    driver = FakeDriver.build(FakeNvml("l40s", 3), tmp_path)  # the board whose driver lacks nothing
     assert driver.library.samefile(fake_nvml_library)
     assert driver.environment() == {"LD_LIBRARY_PATH": f"{driver.library.parent}:/others", STATE_VARIABLE: str(driver.state_path)}
     with driver.running(seed=7):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -56,7 +58,7 @@ def build(cache_dir: Path, *, missing: Iterable[str] = ()) -> Path:
     Raises NoCompiler, ValueError for a symbol that the library does not have, RuntimeError with the compiler's words where it fails.
     """
     absent = sorted(set(missing))
-    if unknown := [name for name in absent if name not in _exported()]:
+    if unknown := [name for name in absent if name not in exported()]:
         raise ValueError(f"the fake libnvidia-ml has no symbol {', '.join(unknown)}, which shall be missing")
     digest = hashlib.blake2b(digest_size=8)
     for source in sorted(_SOURCES.glob("*.c")):
@@ -86,11 +88,20 @@ def build(cache_dir: Path, *, missing: Iterable[str] = ()) -> Path:
     return library
 
 
-def _exported() -> frozenset[str]:
-    """The names of all functions, read from the sources."""
-    import re
-
-    text = "".join(source.read_text() for source in sorted(_SOURCES.glob("*.c")))
-    defined = re.findall(r"^\s*API [a-z *]*?\b(nvml\w+)\(", text, re.MULTILINE)
-    by_macro = re.findall(r"^[A-Z0-9]+_(?:CALL|UINT|TEXT)\((nvml\w+)[,)]", text, re.MULTILINE)
+@cache
+def exported() -> frozenset[str]:
+    """The names of all functions of the library when nothing is missing, read from its sources."""
+    defined = re.findall(r"^\s*API [a-z *]*?\b(nvml\w+)\(", _text(), re.MULTILINE)
+    by_macro = re.findall(r"^[A-Z0-9]+_(?:CALL|UINT|TEXT)\((nvml\w+)[,)]", _text(), re.MULTILINE)
     return frozenset(defined) | frozenset(by_macro)
+
+
+@cache
+def keys() -> frozenset[str]:
+    """The names that the library looks for in a state file, read from its sources."""
+    return frozenset(re.findall(r'"([a-z][a-z0-9_]*)"', _text()))
+
+
+@cache
+def _text() -> str:
+    return "".join(source.read_text() for source in sorted(_SOURCES.glob("*.c")))

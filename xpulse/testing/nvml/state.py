@@ -47,7 +47,8 @@ class Device:
         self._state, self.data = state, data
 
     def set(self, **values: object) -> None:
-        """What its calls answer, by the names of the guide. None: not supported, whatever the defaults say."""
+        """What its calls answer, by the names of the guide. None: not supported, whatever the defaults say. ValueError: no such name."""
+        faults.check_names(values)
         with self._state.changing():
             self.data.update(values)
 
@@ -107,6 +108,7 @@ class State:
 
     def set(self, **values: object) -> None:
         """What belongs to no device: driver_version, nvml_version, cuda_version, fields_known_below, pcie_window_us."""
+        faults.check_names(values)
         with self.changing():
             self.data.update(values)
 
