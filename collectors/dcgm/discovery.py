@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from collectors.dcgm.settings import address_problem
+from collectors.dcgm.settings import NAME, address_problem
 
 MOST_TARGETS: Final = 5000
 MOST_BYTES: Final = 8 << 20
@@ -25,6 +25,11 @@ class Target:
     cluster: str = ""
     fallback: str = ""
     own: bool = False
+
+    @property
+    def shown(self) -> str:
+        """The address for people: without its query, which may hold a secret."""
+        return self.url.partition("?")[0]
 
 
 def targets(text: str, *, yaml_text: bool) -> tuple[Target, ...]:
@@ -66,7 +71,10 @@ def _target(number: int, address: str, labels: Mapping[str, Any]) -> Target:
         url = f"{label('__scheme__') or 'http'}://{address}{path if path.startswith('/') else '/' + path}"
     if problem := address_problem(url):
         raise ValueError(f"group {number}: {problem}")
-    return Target(url, label("node"), label("cluster"), label("instance"))
+    for name in ("node", "cluster"):
+        if label(name) and not NAME.fullmatch(label(name)):
+            raise ValueError(f"group {number}: {name} {label(name)!r} is no name (letters, digits, . _ : -)")
+    return Target(url, label("node"), label("cluster"), label("instance") if NAME.fullmatch(label("instance")) else "")
 
 
 @dataclass(slots=True)

@@ -109,8 +109,8 @@ class Exporter:
     def _fail(self, why: str, reason: Reason, taken: Taken, now_ns: int) -> None:
         slow, self.slow_owed = self.slow_owed, False
         if not self.trouble:
-            log.warning("dcgm: %s: %s", self.target.url, why)
-            text = f"the exporter {self.target.url} gives nothing: {why}"
+            log.warning("dcgm: %s: %s", self.target.shown, why)
+            text = f"the exporter {self.target.shown} gives nothing: {why}"
             taken.events += [device_event(ref, "dcgm", "source_unavailable", now_ns, text) for ref in self._refs()]
             slow = True
         self.trouble = why
@@ -120,7 +120,7 @@ class Exporter:
     def _recover(self, taken: Taken, now_ns: int) -> None:
         if self.trouble:
             self.trouble = ""
-            text = f"the exporter {self.target.url} answers again"
+            text = f"the exporter {self.target.shown} answers again"
             taken.events += [device_event(ref, "dcgm", "recovered", now_ns, text, severity="info") for ref in self._refs()]
 
     def _refs(self) -> list[NodeRef]:

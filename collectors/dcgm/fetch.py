@@ -50,7 +50,7 @@ class Access:
         s = self.settings
         try:
             if token := resolve_secret("bearer_token", s.bearer_token, s.bearer_token_file):
-                return f"Bearer {token}"
+                return f"Bearer {_one_line(token, 'bearer_token')}"
             if s.username:
                 secret = resolve_secret("password", s.password, s.password_file)
                 return "Basic " + base64.b64encode(f"{s.username}:{secret}".encode()).decode()
@@ -175,6 +175,13 @@ class _Named(http.client.HTTPSConnection):
         http.client.HTTPConnection.connect(self)
         assert self._access.context is not None
         self.sock = self._access.context.wrap_socket(self.sock, server_hostname=self._access.settings.server_name)
+
+
+def _one_line(secret: str, name: str) -> str:
+    """http.client's own error would print the secret."""
+    if not secret.isascii() or not secret.isprintable():
+        raise ValueError(f"{name} (or {name}_file) is not one line of plain characters")
+    return secret
 
 
 def _refusal(response: http.client.HTTPResponse) -> str:

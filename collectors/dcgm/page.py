@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from collectors.dcgm import blank
+from collectors.dcgm.settings import NAME
 from schemas.dcgm import DRIVER_LABELS, HOST_LABELS, MODEL_LABELS, UUID_LABELS, XID, DcgmField, table
 from schemas.exposition import Exposition, Scraped
 from schemas.identity import normal_bdf
@@ -20,7 +21,6 @@ _FIRMWARES: Final = ("DCGM_FI_DEV_VBIOS_VERSION", "DCGM_FI_DEV_GPU_VBIOS_VERSION
 _XID_COUNT: Final = "DCGM_EXP_XID_ERRORS_COUNT"
 _XID_TOTAL: Final = "DCGM_EXP_XID_ERRORS_TOTAL"
 _IDENTITY: Final = re.compile(r"[A-Za-z0-9._:-]{1,96}")
-_HOST: Final = re.compile(r"[A-Za-z0-9._:-]{1,253}")
 _NO_INSTANCE: Final = 0xFFFFFFFF
 """GPU_I_ID of a GPU without MIG where an exporter prints one."""
 
@@ -161,7 +161,7 @@ def _place(page: Page, labels: Mapping[str, str]) -> _Place | str:
         bdf = ""
     if not (uuid or bdf) or (uuid and not _IDENTITY.fullmatch(uuid)):
         return "no_identity"
-    if host and not _HOST.fullmatch(host):
+    if host and not NAME.fullmatch(host):
         return "bad_host_name"
     instance = _instance(labels.get("GPU_I_ID", ""))
     if len(page.devices) >= MOST_DEVICES:

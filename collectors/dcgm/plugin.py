@@ -80,7 +80,7 @@ class Plugin:
                     raise Unanswered("its page has no GPU")
                 uids |= dict.fromkeys(found)
             except Unanswered as why:
-                troubles.append(f"{one.target.url}: {why}")
+                troubles.append(f"{one.target.shown}: {why}")
             if future.done():
                 one.future = one.call = None
         if uids:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from schemas.section import Section
+
+NAME: Final = re.compile(r"[A-Za-z0-9._:-]{1,253}")
+"""What a node or a cluster may be called: both are parts of keys."""
 
 
 class Endpoint(Section):
@@ -39,6 +43,9 @@ class Endpoint(Section):
     def _one_node(self) -> Endpoint:
         if self.own and (self.node or self.cluster):
             raise ValueError("own is set, and so is node or cluster: keep one")
+        for name in (self.node, self.cluster):
+            if name and not NAME.fullmatch(name):
+                raise ValueError(f"{name!r} is no name of a node or a cluster (letters, digits, . _ : -)")
         return self
 
     def is_own(self) -> bool:

@@ -41,6 +41,7 @@ def test_json_and_yaml_say_the_same() -> None:
         ('[{"targets": "x"}]', "group 1 has no list"),
         ('[{"targets": [], "labels": []}, {"targets": ["a b:1"]}]', "group 2"),
         ('[{"targets": ["u:p@x"]}]', "no password"),
+        ('[{"targets": ["x"], "labels": {"node": "a/b"}}]', "is no name"),
         (json.dumps([{"targets": [f"h{n}:1" for n in range(5001)]}]), "more than 5000"),
     ],
 )

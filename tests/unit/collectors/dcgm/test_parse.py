@@ -6,6 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from collectors.dcgm.discovery import Target
+from collectors.dcgm.exporter import Exporter, Taken
+from collectors.dcgm.fetch import Answer
 from collectors.dcgm.node import Node
 from schemas.catalogue import BY_NAME, BY_NUMBER, CATALOGUE
 from schemas.dcgm import table
@@ -150,3 +153,13 @@ def test_no_page_raises_or_gives_a_value_out_of_range(first: str, second: str) -
                 len(absence.field_number) for absence in one.absences
             )
             assert all(number in BY_NUMBER for absence in one.absences for number in absence.field_number)
+
+
+@settings(max_examples=60)
+@given(st.lists(st.binary(max_size=200) | PAGES.map(str.encode), min_size=1, max_size=3))
+def test_no_answer_raises(bodies: list[bytes]) -> None:
+    exporter = Exporter(Target("http://x/metrics"), ENV, {})
+    for at, body in enumerate(bodies):
+        taken = Taken()
+        exporter.answered(Answer(body, openmetrics=False, taken_at_ns=at), taken, at, interval_seconds=5, frozen_seconds=300)
+        assert taken.readings or taken.rejects

@@ -178,6 +178,16 @@ def test_bearer_token_and_basic_authentication(make: Make, exporter: FakeExporte
     assert "bearer_token_file" in missing.reason
 
 
+def test_no_secret_is_in_what_is_said(make: Make, exporter: FakeExporter, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("hush\nhush")
+    found = make(endpoints=[exporter.url + "?key=hush"], bearer_token_file=str(token)).probe()
+    assert isinstance(found, Unavailable)
+    assert "bearer_token" in found.reason
+    assert "hush" not in found.reason
+    assert exporter.asked == []
+
+
 def test_past_the_deadline_every_device_is_listed_and_nothing_is_asked(make: Make, exporter: FakeExporter) -> None:
     plugin = make()
     read(plugin)

@@ -33,6 +33,7 @@ def test_the_usual_exporter_is_the_default() -> None:
         ({"username": "u"}, "belong together"),
         ({"password": "p"}, "belong together"),
         ({"endpoints": [{"url": "http://x/", "own": True, "node": "n"}]}, "keep one"),
+        ({"endpoints": [{"url": "http://x/", "cluster": "a/b"}]}, "is no name"),
         ({"key_file": "k"}, "key_file without certificate_file"),
         ({"interval_seconds": 60}, "interval_seconds"),
         ({"ca_file": "no/such/file.pem"}, "ca_file"),
