@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -147,3 +148,12 @@ def test_the_guide_names_every_key_that_the_library_reads() -> None:
     keys = set(re.findall(r'"([a-z][a-z0-9_]+)"', text)) - {"at", "un", "volatile", "aggregate", "value"}
     assert keys - spelt == set()
     assert set(profiles()) <= set(re.findall(r"`([a-z0-9]+(?:-mig)?)`", guide)), "boards"
+
+
+def test_several_may_build_at_once(tmp_path: Path) -> None:
+    if nvml.compiler() is None:
+        pytest.skip("no C compiler")
+    with ThreadPoolExecutor(3) as pool:
+        built = set(pool.map(lambda _: nvml.build(tmp_path), range(3)))
+    (library,) = built
+    assert [path.name for path in library.parent.iterdir()] == [nvml.LIBRARY]

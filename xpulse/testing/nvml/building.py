@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -71,20 +72,17 @@ def build(cache_dir: Path, *, missing: Iterable[str] = ()) -> Path:
     if found is None:
         raise NoCompiler("no C compiler (cc, gcc or clang) to build the fake libnvidia-ml.so.1 with; install one, as in: apt install gcc")
     library.parent.mkdir(parents=True, exist_ok=True)
-    built = library.with_suffix(f".{os.getpid()}")
-    exports = built.with_suffix(".exports")
-    exports.write_text(f"{{ global: nvml*; local: {''.join(f'{name}; ' for name in absent)}*; }};\n")
-    linked = (f"-Wl,-soname,{LIBRARY}", f"-Wl,--version-script={exports}")
-    try:
-        done = subprocess.run(
-            [found, *_FLAGS, *linked, str(_SOURCES / "nvml.c"), "-o", str(built)], capture_output=True, text=True, check=False
-        )
+    with tempfile.TemporaryDirectory(
+        dir=library.parent
+    ) as folder:  # each of those who build at once has its own, and the rename is one step
+        built, exports = Path(folder, LIBRARY), Path(folder, "exports")
+        exports.write_text(f"{{ global: nvml*; local: {''.join(f'{name}; ' for name in absent)}*; }};\n")
+        linked = (f"-Wl,-soname,{LIBRARY}", f"-Wl,--version-script={exports}")
+        command = [found, *_FLAGS, *linked, str(_SOURCES / "nvml.c"), "-o", str(built)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise RuntimeError(f"the fake libnvidia-ml.so.1 cannot be built: {done.stderr}")
         built.rename(library)
-    finally:
-        exports.unlink(missing_ok=True)
-        built.unlink(missing_ok=True)
     return library
 
 

@@ -110,3 +110,21 @@ API ret nvmlDeviceGetVgpuInstancesUtilizationInfo(device *d, vgpu_uses_v1 *out) 
     out->after_us = now_us();
     return SUCCESS;
 }
+/* In a guest with a vGPU: the list `licensable_features` of `code`, `state` (1: licensed), `product` and `enabled`. */
+API ret nvmlDeviceGetGridLicensableFeatures_v4(device *d, licensable_features_v4 *out) {
+    ENTER(nvmlDeviceGetGridLicensableFeatures_v4, d)
+    const node *list = find(d, "licensable_features");
+    ret r = said(list);
+    if (!out) return INVALID_ARGUMENT;
+    if (r != SUCCESS) return r;
+    memset(out, 0, sizeof *out);
+    out->supported = list->count > 0;
+    for (const node *n = list->child; n && out->count < 3; n = n->next) {
+        licensable_feature_v4 *to = &out->list[out->count++];
+        to->code = (uint)whole(member(n, "code"), 0);
+        to->state = (uint)whole(member(n, "state"), 0);
+        to->enabled = (uint)whole(member(n, "enabled"), 0);
+        snprintf(to->product, sizeof to->product, "%s", text_or(member(n, "product"), ""));
+    }
+    return SUCCESS;
+}
