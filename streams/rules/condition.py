@@ -19,6 +19,10 @@ EVENT_KINDS: Final = {
     for n, v in v1.DeviceEventKind.items()
     if v != v1.DeviceEventKind.DEVICE_EVENT_KIND_UNSPECIFIED
 }
+EVENT_CLASSES: Final = {
+    n.removeprefix("EVENT_CLASS_").lower(): v for n, v in v1.EventClass.items() if v != v1.EventClass.EVENT_CLASS_UNSPECIFIED
+}
+EVENT_SEVERITIES: Final = {n.removeprefix("SEVERITY_").lower(): v for n, v in v1.Severity.items() if v != v1.Severity.SEVERITY_UNSPECIFIED}
 THROTTLE_BITS: Final = {n.removeprefix("THROTTLE_REASON_").lower(): v for n, v in v1.ThrottleReason.items()}
 
 
@@ -59,6 +63,18 @@ def _event_kind(name: str) -> str:
     return name
 
 
+def _event_class(name: str) -> str:
+    if name not in EVENT_CLASSES:
+        raise ValueError(f"no event class {name!r}; {_nearest(name, EVENT_CLASSES)}")
+    return name
+
+
+def _event_severity(name: str) -> str:
+    if name not in EVENT_SEVERITIES:
+        raise ValueError(f"no severity {name!r}; {_nearest(name, EVENT_SEVERITIES)}")
+    return name
+
+
 def _throttle_bit(name: str) -> str:
     if name not in THROTTLE_BITS:
         raise ValueError(f"no throttle reason {name!r}; {_nearest(name, THROTTLE_BITS)}")
@@ -70,6 +86,8 @@ DeviceMetric = Annotated[str, AfterValidator(_device_metric)]
 Counter = Annotated[DeviceMetric, _metric_of_kind("counter")]
 BitSet = Annotated[DeviceMetric, _metric_of_kind("set")]
 EventKind = Annotated[str, AfterValidator(_event_kind)]
+EventClass = Annotated[str, AfterValidator(_event_class)]
+EventSeverity = Annotated[str, AfterValidator(_event_severity)]
 Bit = Annotated[str, AfterValidator(_throttle_bit)]
 
 
@@ -217,11 +235,21 @@ class Happened(Section):
     codes: tuple[int, ...] = ()
     """Only these vendor codes (Xid numbers); none given takes all."""
 
+    severities: tuple[EventSeverity, ...] = ()
+    """Only events of these severities; none given takes all."""
+
+    classes: tuple[EventClass, ...] = ()
+    """Only events of these classes (hardware, driver, application ...); none given takes all."""
+
+    seen_at_least: int = Field(default=1, ge=1)
+    """Only once the event stands for so many lines of the log."""
+
     cleared_by: tuple[EventKind, ...] = ()
     cleared_by_sample: bool = False
     """Whether a later sample with a value of the same device clears it."""
 
     lasts_seconds: float | None = Field(default=None, gt=0)
+    """How long it lasts after the last of it, where nothing clears it before. An event that says a shorter time has its way."""
 
     @model_validator(mode="after")
     def _ends(self) -> Happened:

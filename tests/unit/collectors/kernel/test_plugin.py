@@ -17,13 +17,14 @@ from collectors.kernel.kmsg import Kmsg
 from collectors.kernel.plugin import Plugin, create
 from collectors.kernel.settings import Kernel
 from collectors.nvidia.xid.verdict import Override
+from schemas.catalogue import Cadence
 from schemas.identity import NodeRef
 from schemas.telemetry import v1
 from tests.fakes.kernel_log import FakeJournal, FakeKmsg
 from tests.unit.collectors.nvidia.xid.given import kind, newest, severity, xid
 
 BOOTED_NS = 1_790_000_000_000_000_000
-FAST = frozenset({"fast"})
+FAST: frozenset[Cadence] = frozenset({"fast"})
 FALLEN = "GPU has fallen off the bus."
 
 

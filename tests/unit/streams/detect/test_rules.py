@@ -39,6 +39,11 @@ def test_the_built_in_rules_load_and_their_names_are_the_documented_ones() -> No
         "device_lost",
         "driver_hang",
         "xid_critical",
+        "xid_warning",
+        "xid_application",
+        "xid_application_repeated",
+        "nvswitch_fatal",
+        "driver_log_critical",
         "node_silent",
         "memory_exhaustion_predicted",
         "temperature_limit_predicted",
@@ -48,7 +53,7 @@ def test_the_built_in_rules_load_and_their_names_are_the_documented_ones() -> No
 
 
 def test_only_rules_without_a_sourced_limit_are_shadow() -> None:
-    assert {r.name for r in load_rules() if r.mode == "shadow"} == {"device_anomaly", "service_queue_long"}
+    assert {r.name for r in load_rules() if r.mode == "shadow"} == {"device_anomaly", "service_queue_long", "xid_application"}
 
 
 def test_every_built_in_rule_names_its_runbook() -> None:
