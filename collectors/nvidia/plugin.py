@@ -197,8 +197,8 @@ class Plugin:
         return self.source.sessions != before
 
     def _common_failure(self) -> int:
-        """The code that every card answers everything with, where that is the session's fault; 0 else."""
-        codes = {0 if card.lost else card.dead for card in self.cards}
+        """The code that every card but lost ones answers everything with, where that is the session's fault; 0 else."""
+        codes = {card.dead for card in self.cards if not card.lost}
         return codes.pop() if not self._broken and len(codes) == 1 and codes <= SESSION_CODES else 0
 
     def _reopen(self, code: int = 0) -> bool:

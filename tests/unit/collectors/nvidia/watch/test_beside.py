@@ -122,6 +122,15 @@ def test_xids_are_told_again_after_the_driver_was_loaded_anew(host: Host) -> Non
     assert ("xid", "90") in said(host.read(slow=False))
 
 
+def test_a_lost_card_does_not_hide_that_the_driver_went_away(host: Host) -> None:
+    """The healthy card is back with the driver at the next tick, not at the next slow one."""
+    host.read()
+    host.state.lose(0)
+    assert said(host.read(slow=False)) == [("lost", "90")]
+    host.state.unload_driver()
+    assert ("source_unavailable", "") in said(host.read(slow=False))
+
+
 def test_a_card_that_came_to_the_bus_is_listed_by_a_new_session(host: Host) -> None:
     """gpu-operator#482, device-plugin#34."""
     host.state.unplug(1)
