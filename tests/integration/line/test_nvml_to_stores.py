@@ -34,10 +34,16 @@ PRECISION = {"float": 1e-6, "double": 1e-15}
 
 
 def raw(state: nvml.State, index: int) -> dict[str, str]:
-    """What the state file says of a card, as text: its own word over that of all; fields, metrics and links by their groups."""
+    """What the state file says of a card, as text: its own word over that of all; of groups by their names."""
     spelt: dict[str, str] = {}
     for data in (state.data["defaults"], state.data["devices"][index]):
         groups = {"field": data.get("fields"), "gpm": data.get("gpm"), "link": (data.get("nvlink") or {}).get("each")}
+        groups |= {
+            "ecc": data.get("ecc_errors"),
+            "sram": data.get("sram"),
+            "banks": data.get("remap_histogram"),
+            "fabric": data.get("fabric"),
+        }
         spelt |= {name: str(value) for name, value in data.items() if not isinstance(value, dict | list)}
         spelt |= {f"{group}.{name}": str(value) for group, values in groups.items() for name, value in (values or {}).items()}
     return spelt
@@ -93,11 +99,69 @@ def expected(card: Mapping[str, str]) -> dict[str, float]:
         # T.Limit margins: from the core's temperature and its distance to the limit, and the limits' own distances
         "temperature_slowdown_celsius": number("temperature_celsius") + number("margin_celsius") - number("field.194"),
         "temperature_shutdown_celsius": number("temperature_celsius") + number("margin_celsius") - number("field.193"),
+        "memory_busy_ratio": number("memory_utilization_percent") / 100,
+        "encoder_utilization_ratio": number("encoder_percent") / 100,
+        "decoder_utilization_ratio": number("decoder_percent") / 100,
+        "graphics_active_ratio": number("gpm.1") / 100,
+        "sm_occupancy_ratio": number("gpm.3") / 100,
+        "fp64_active_ratio": number("gpm.11") / 100,
+        "fp32_active_ratio": number("gpm.12") / 100,
+        "fp16_active_ratio": number("gpm.13") / 100,
+        "temperature_margin_celsius": number("margin_celsius"),
+        "temperature_operating_max_celsius": number("temperature_celsius") + number("margin_celsius") - number("field.196"),
+        "power_average_watts": number("field.185") / 1000,
+        "power_limit_min_watts": number("power_limit_min_milliwatts") / 1000,
+        "power_limit_default_watts": number("power_limit_default_milliwatts") / 1000,
+        "graphics_clock_hertz": number("graphics_clock_megahertz") * 1_000_000,
+        "video_clock_hertz": number("video_clock_megahertz") * 1_000_000,
+        "graphics_clock_max_hertz": number("graphics_clock_max_megahertz") * 1_000_000,
+        "video_clock_max_hertz": number("video_clock_max_megahertz") * 1_000_000,
+        "throttled_hardware_thermal_seconds": number("field.270") / 1e9,
+        "throttled_power_brake_seconds": number("field.271") / 1e9,
+        "throttled_sync_boost_seconds": number("field.76") / 1e9,
+        "ecc_enabled": number("ecc_mode"),
+        **{
+            f"ecc_{kind}_{place}_{counter}_errors": number(f"ecc.{kind}.{counter}.{place}")
+            for kind in ("corrected", "uncorrected")
+            for place in ("dram", "sram")
+            for counter in ("volatile", "aggregate")
+        },
+        "ecc_sram_threshold_exceeded": number("sram.threshold_exceeded"),
+        "remapped_row_banks_low": number("banks.low"),
+        "remapped_row_banks_exhausted": number("banks.none"),
+        "interconnect_replay_errors": links * number("link.replay"),
+        "interconnect_recovery_errors": links * number("link.recovery"),
+        "interconnect_crc_errors": links * number("link.crc_flit"),
+        "fabric_state": number("fabric.state"),
+        "recovery_action": number("field.230"),
+        "persistence_mode": number("persistence_mode"),
+        "partitioning_enabled": number("mig_mode"),
+        "partitioning_pending": number("mig_mode"),
+        "compute_mode": number("compute_mode"),
+        "bar1_total_bytes": number("bar1_total_bytes"),
+        "bar1_used_bytes": number("bar1_used_bytes"),
+        "accounting_enabled": number("accounting_mode"),
     }
 
 
 FIRST, SECOND = "nvidia:GPU-5a0c3f1e-9d52-4b7a-8f64-0c1e5b2d7a90", "nvidia:GPU-5a0c3f1e-9d52-4b7a-8f64-0c1e5b2d7a91"
-ABSENT_OF_FIRST = {"fan_ratio": "not_supported"}  # the capture is of a card without a fan
+ABSENT_OF_FIRST = dict.fromkeys(
+    (
+        "fan_ratio",  # the capture is of a card without a fan
+        "fabric_unhealthy",  # no health was told
+        "license_valid",  # no vGPU
+        "pcie_rx_bytes_per_second",  # it has byte counters, so nothing blocks for a window
+        "pcie_tx_bytes_per_second",
+        "retired_pages_double_bit",  # rows are remapped instead
+        "retired_pages_pending",
+        "retired_pages_single_bit",
+        "temperature_memory_max_celsius",  # told as a distance to a margin that the driver does not tell
+        "throttled_board_limit_seconds",
+        "throttled_low_utilization_seconds",
+        "throttled_reliability_seconds",
+    ),
+    "not_supported",
+)
 ABSENT_OF_SECOND = ABSENT_OF_FIRST | {
     "power_watts": "no_permission",
     "memory_temperature_celsius": "out_of_range",
@@ -105,6 +169,9 @@ ABSENT_OF_SECOND = ABSENT_OF_FIRST | {
     "interconnect_rx_bytes": "not_supported",
     "interconnect_errors": "not_supported",
     "interconnect_links_active": "not_supported",
+    "interconnect_replay_errors": "not_supported",
+    "interconnect_recovery_errors": "not_supported",
+    "interconnect_crc_errors": "not_supported",
 }
 """What the fixture `cards` breaks of the second card, and the reason that must arrive."""
 
