@@ -48,6 +48,8 @@ OURS_AND_THEIRS = {
     "event_data": "c_nvmlEventData_t",
     "license_expiry": "c_nvmlVgpuLicenseExpiry_t",
     "license_info": "c_nvmlVgpuLicenseInfo_t",
+    "licensable_feature_v4": "c_nvmlGridLicensableFeature_v4_t",
+    "licensable_features_v4": "c_nvmlGridLicensableFeatures_v4_t",
     "vgpu_use_v1": "c_nvmlVgpuInstanceUtilizationInfo_v1_t",
     "vgpu_uses_v1": "c_nvmlVgpuInstancesUtilizationInfo_v1_t",
 }

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from collectors.contract import Env, Reading, Ready, Unavailable
+from collectors.contract import Plugin as Contract
 from collectors.nvidia.driver import driver_epoch
 from collectors.nvidia.plugin import Plugin, create
 from collectors.nvidia.remedy import Missing
@@ -64,7 +65,7 @@ class Clock:
         return self.at
 
 
-def read(plugin: Plugin, *, slow: bool = True) -> Reading:
+def read(plugin: Contract, *, slow: bool = True) -> Reading:
     return plugin.read(FAST_AND_SLOW if slow else FAST, time.monotonic() + 60)
 
 

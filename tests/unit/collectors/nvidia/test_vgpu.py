@@ -93,3 +93,24 @@ def test_a_card_that_serves_no_vgpus_has_none(fake_nvml: nvml.State) -> None:
     rig = Rig(fake_nvml)
     assert len(rig.read()) == 2
     rig.plugin.close()
+
+
+@pytest.mark.parametrize(
+    ("mode", "features", "says"),
+    [
+        (2, [{"code": 3, "state": 1, "enabled": 1}], True),
+        (2, [{"code": 3, "state": 0, "enabled": 1}, {"code": 2, "state": 0}], False),
+        (2, [], "not_supported"),
+        (2, nvml.code(999), "error"),
+        (2, nvml.code(3), "not_supported"),
+        (0, [{"code": 3, "state": 0}], "not_supported"),
+        (1, [{"code": 3, "state": 0}], "not_supported"),
+    ],
+    ids=["licensed", "not licensed", "needs none", "unknown", "old driver", "bare metal", "pass-through"],
+)
+def test_a_guest_says_whether_its_vgpu_has_its_licence(fake_nvml: nvml.State, mode: int, features: object, says: object) -> None:
+    fake_nvml.every.set(virtualization_mode=mode, licensable_features=features)
+    rig = Rig(fake_nvml)
+    card = rig.read()[0]
+    assert (card.license_valid if card.HasField("license_valid") else absent(card)["license_valid"]) == says
+    rig.plugin.close()

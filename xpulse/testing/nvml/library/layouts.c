@@ -94,6 +94,7 @@ typedef struct { unsigned char licensed; license_expiry expiry; uint state; } li
 LAYOUT(license_info, 24);
 typedef struct { uint code, state; char info[128], product[128]; uint enabled; license_expiry expiry; } licensable_feature_v4;
 typedef struct { int supported; uint count; licensable_feature_v4 list[3]; } licensable_features_v4;
+LAYOUT(licensable_feature_v4, 284);
 LAYOUT(licensable_features_v4, 860);
 typedef union { double d; uint u; unsigned long ul; ull ull_; long long sll; } sampled;
 typedef struct { ull at_us; uint instance; sampled sm, memory, encoder, decoder, jpeg, ofa; } vgpu_use_v1;
