@@ -48,7 +48,7 @@ NOT_ON_H100 = (
 
 
 @pytest.fixture
-def plugin(fake_nvml: nvml.State) -> Iterator[Plugin]:
+def plugin(fake_nvml: nvml.State) -> Iterator[Contract]:
     made = create(ALONE, ENV)
     assert isinstance(made.probe(), Ready)
     yield made
@@ -82,7 +82,7 @@ def said(reading: Reading) -> list[tuple[str, str]]:
     return [(v1.DeviceEventKind.Name(event.kind).removeprefix("DEVICE_EVENT_KIND_").lower(), event.uid[-2:]) for event in events]
 
 
-def test_a_card_reads_as_its_state_says(plugin: Plugin) -> None:
+def test_a_card_reads_as_its_state_says(plugin: Contract) -> None:
     read(plugin)
     reading = read(plugin)
     first, second = samples(reading)
@@ -105,13 +105,13 @@ def test_a_card_reads_as_its_state_says(plugin: Plugin) -> None:
     assert reading.samples[0].boot_id == "boot"
 
 
-def test_slow_fields_are_read_only_when_due(plugin: Plugin) -> None:
+def test_slow_fields_are_read_only_when_due(plugin: Contract) -> None:
     first, _ = samples(read(plugin, slow=False))
     assert not first.HasField("power_limit_watts")
     assert "power_limit_watts" not in reasons(first)
 
 
-def test_a_change_is_seen_at_the_next_read(plugin: Plugin, fake_nvml: nvml.State) -> None:
+def test_a_change_is_seen_at_the_next_read(plugin: Contract, fake_nvml: nvml.State) -> None:
     read(plugin)
     fake_nvml.set(_0__temperature_celsius=91, _0__clock_reasons="0x40")
     first, second = samples(read(plugin, slow=False))
@@ -120,7 +120,7 @@ def test_a_change_is_seen_at_the_next_read(plugin: Plugin, fake_nvml: nvml.State
 
 
 @pytest.mark.parametrize(("code", "reason"), [(3, "not_supported"), (4, "no_permission"), (999, "error")])
-def test_one_call_that_fails_costs_one_field(plugin: Plugin, fake_nvml: nvml.State, code: int, reason: str) -> None:
+def test_one_call_that_fails_costs_one_field(plugin: Contract, fake_nvml: nvml.State, code: int, reason: str) -> None:
     fake_nvml.set(_0__temperature_celsius=f"!{code}")
     first, second = samples(read(plugin, slow=False))
     assert reasons(first)["temperature_celsius"] == reason
@@ -128,7 +128,7 @@ def test_one_call_that_fails_costs_one_field(plugin: Plugin, fake_nvml: nvml.Sta
     assert second.temperature_celsius == 59
 
 
-def test_a_lost_card_is_told_once_and_hides_no_other(plugin: Plugin, fake_nvml: nvml.State) -> None:
+def test_a_lost_card_is_told_once_and_hides_no_other(plugin: Contract, fake_nvml: nvml.State) -> None:
     read(plugin)
     fake_nvml.set(_0__error=15)
     at_once = read(plugin, slow=False)
@@ -143,7 +143,7 @@ def test_a_lost_card_is_told_once_and_hides_no_other(plugin: Plugin, fake_nvml: 
     assert said(later) == []
 
 
-def test_a_card_that_comes_back_is_told(plugin: Plugin, fake_nvml: nvml.State) -> None:
+def test_a_card_that_comes_back_is_told(plugin: Contract, fake_nvml: nvml.State) -> None:
     read(plugin)
     fake_nvml.set(_0__error=15)
     read(plugin, slow=False)
@@ -154,7 +154,7 @@ def test_a_card_that_comes_back_is_told(plugin: Plugin, fake_nvml: nvml.State) -
     assert said(read(plugin)) == []
 
 
-def test_a_card_without_a_handle_at_start_is_told_and_the_others_read(plugin: Plugin, fake_nvml: nvml.State) -> None:
+def test_a_card_without_a_handle_at_start_is_told_and_the_others_read(plugin: Contract, fake_nvml: nvml.State) -> None:
     fake_nvml.set(_0__nvmlDeviceGetHandleByIndex="!15")
     fresh = create(ALONE, ENV)
     assert fresh.probe() == Ready(("nvidia:GPU-5a0c3f1e-9d52-4b7a-8f64-0c1e5b2d7a91",))
@@ -165,7 +165,7 @@ def test_a_card_without_a_handle_at_start_is_told_and_the_others_read(plugin: Pl
     fresh.close()
 
 
-def test_under_mig_the_cards_utilisation_is_absent(plugin: Plugin, fake_nvml: nvml.State) -> None:
+def test_under_mig_the_cards_utilisation_is_absent(plugin: Contract, fake_nvml: nvml.State) -> None:
     fake_nvml.set(_1__mig_mode=1)
     _, second = samples(read(plugin))
     assert {name: reasons(second)[name] for name in ("utilization_ratio", "sm_active_ratio")} == {
@@ -175,7 +175,7 @@ def test_under_mig_the_cards_utilisation_is_absent(plugin: Plugin, fake_nvml: nv
     assert second.power_watts == pytest.approx(588.39)
 
 
-def test_a_card_without_profiling_has_no_activity(plugin: Plugin, fake_nvml: nvml.State) -> None:
+def test_a_card_without_profiling_has_no_activity(plugin: Contract, fake_nvml: nvml.State) -> None:
     fake_nvml.set(every__gpm="!3")
     assert reasons(samples(read(plugin))[0])["tensor_active_ratio"] == "not_supported"
 
@@ -193,12 +193,12 @@ def test_kill_switches(fake_nvml: nvml.State, settings: Mapping[str, Any], absen
     made.close()
 
 
-def test_past_the_deadline_the_rest_is_absent_but_listed(plugin: Plugin) -> None:
+def test_past_the_deadline_the_rest_is_absent_but_listed(plugin: Contract) -> None:
     reading = plugin.read(FAST, time.monotonic() - 1)
     assert [reasons(sample)["power_watts"] for sample in samples(reading)] == ["error", "error"]
 
 
-def test_a_slow_driver_runs_into_the_deadline(plugin: Plugin, fake_nvml: nvml.State) -> None:
+def test_a_slow_driver_runs_into_the_deadline(plugin: Contract, fake_nvml: nvml.State) -> None:
     fake_nvml.set(latency_ms=5)
     first, second = samples(plugin.read(FAST, time.monotonic() + 0.02))
     assert first.HasField("power_watts")
@@ -265,7 +265,7 @@ def test_a_driver_that_goes_away_is_told_once_and_comes_back_by_itself(fake_nvml
     made.close()
 
 
-def test_a_session_that_ends_while_the_driver_stays_is_opened_again_in_the_same_read(plugin: Plugin, fake_nvml: nvml.State) -> None:
+def test_a_session_that_ends_while_the_driver_stays_is_opened_again_in_the_same_read(plugin: Contract, fake_nvml: nvml.State) -> None:
     read(plugin)
     fake_nvml.unload_driver()
     fake_nvml.load_driver()
@@ -274,7 +274,7 @@ def test_a_session_that_ends_while_the_driver_stays_is_opened_again_in_the_same_
     assert samples(again)[0].temperature_celsius == 59
 
 
-def test_a_library_of_another_version_needs_a_new_process(plugin: Plugin, fake_nvml: nvml.State) -> None:
+def test_a_library_of_another_version_needs_a_new_process(plugin: Contract, fake_nvml: nvml.State) -> None:
     read(plugin)
     fake_nvml.break_container(18)
     with pytest.raises(Missing, match="different versions"):
@@ -369,7 +369,7 @@ def test_a_driver_load_has_a_number(tmp_path: Path) -> None:
     assert driver_epoch(tmp_path / "none") == 0
 
 
-def test_sessions_leak_nothing(plugin: Plugin, fake_nvml: nvml.State) -> None:
+def test_sessions_leak_nothing(plugin: Contract, fake_nvml: nvml.State) -> None:
     fake_nvml.set(_0__error=15)
     read(plugin)
     before = len(list(Path("/proc/self/fd").iterdir()))
