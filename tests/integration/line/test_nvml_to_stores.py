@@ -193,6 +193,20 @@ def agent_environment(library: Path, state: nvml.State) -> dict[str, str]:
 def cards(tmp_path: Path) -> nvml.State:
     """Two H100; of the second one power may not be read, the memory's sensor gives nonsense, and there is no NVLink."""
     state = nvml.State(tmp_path / "nvml.state", count=2)
+    with state.changing():  # so that no two numbers can be taken for each other
+        names = [
+            f"{kind}.{counter}.{place}"
+            for kind in ("corrected", "uncorrected")
+            for counter in ("volatile", "aggregate")
+            for place in ("dram", "sram")
+        ]
+        state.every.put("ecc_errors", **{name: 11 + i for i, name in enumerate(names)})
+        state.every.put("remap_histogram", low=3, none=1)
+        state.every.put("fields", **{"161:each": 4, "162:each": 2})  # what the links' replay and recovery are as fields
+        state.set(every__field__76=2 * 10**9, every__field__270=5 * 10**9, every__field__271=7 * 10**9, every__field__230=1)
+        state.set(every__link__replay=4, every__link__recovery=2, every__encoder_percent=12, every__decoder_percent=7)
+        state.set(every__ecc_corrected_volatile=31, every__ecc_corrected_aggregate=32, every__ecc_uncorrected_volatile=33)
+        state.set(every__ecc_uncorrected_aggregate=34, every__compute_mode=3, every__accounting_mode=1)
     state.set(_1__field__186="!4", _1__power_milliwatts="!4", _1__field__82=999)
     state.set(_1__field__91="!3", _1__field__138="!3", _1__field__139="!3")
     return state
