@@ -47,15 +47,17 @@ class Instance:
     it is the only one, else it is absent(not_supported).
     """
 
-    def __init__(self, source: Source, parent: Handle, handle: Handle, info: v1.DeviceInfo, *, profiled: bool) -> None:
+    def __init__(self, source: Source, parent: Handle, handle: Handle, info: v1.DeviceInfo, *, profiled: bool, alone: bool) -> None:
         self.info = info
+        self.borrows = alone and not profiled
+        """Whether what another says of its GPU instance's activity is its own."""
         self.handle = handle
         self.gone = False
         self._session = source.sessions
         self._memory: Call = memory(source, handle)
         self._slow = tuple(_slow_calls(source, handle))
         gi = info.partition.gpu_instance_id
-        self._profiler = Profiler(source, parent, gi) if profiled and info.partition.HasField("gpu_instance_id") else None
+        self._profiler = Profiler(source, parent, gi) if profiled and alone and info.partition.HasField("gpu_instance_id") else None
 
     @property
     def gpu_instance_id(self) -> int:
@@ -113,7 +115,7 @@ def instances(source: Source, parent: Handle, card: v1.DeviceInfo, known: dict[s
         if before is not None:
             before.close()
         alone = shared[info.partition.gpu_instance_id] == 1
-        found[info.uid] = Instance(source, parent, handle, info, profiled=profiled and alone)
+        found[info.uid] = Instance(source, parent, handle, info, profiled=profiled, alone=alone)
     for uid, instance in known.items():
         if uid not in found:
             instance.close()

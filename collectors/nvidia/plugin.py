@@ -13,8 +13,10 @@ from collectors.contract import API, Env, NodeReading, Reading, Ready, Unavailab
 from collectors.contract import Plugin as Contract
 from collectors.events import Kind, Severity, device_event
 from collectors.nvidia import partitions
+from collectors.nvidia.borrowed import Borrowed, borrow
 from collectors.nvidia.cards import Card, Cards
 from collectors.nvidia.driver import MODULE, Retry, driver_epoch
+from collectors.nvidia.mig import Instance
 from collectors.nvidia.reader import SESSION_CODES, read_card
 from collectors.nvidia.readings import all_absent
 from collectors.nvidia.remedy import Missing, bindings_warning, why
@@ -31,6 +33,8 @@ from schemas.telemetry import v1
 log = logging.getLogger("xpulse.agent")
 
 _MOST_RETRY_SECONDS: Final = 60.0
+_MOST_ODD: Final = 100
+"""Different errors of code that are logged; their texts may hold addresses and never be equal."""
 
 
 def create(settings: Mapping[str, Any], env: Env) -> Contract:
@@ -57,6 +61,7 @@ class Plugin:
         module: Path = MODULE,
         meminfo: Readable = MEMINFO,
         bus: PciBus | None = None,
+        borrowed: Borrowed | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings, self._env, self._module, self._monotonic = settings, env, module, monotonic
@@ -65,6 +70,7 @@ class Plugin:
         self.cards = Cards(self.source, settings, env.node.node, self._say)
         self._beside = Beside(self.source, settings, env, bus=bus)
         self.cards.before_end = self._beside.close
+        self._borrowed = borrowed or borrow(settings.dcgm_endpoint)
         self._events: list[v1.DeviceEvent] = []
         self._driver_epoch = 0
         self._broken = ""
@@ -87,6 +93,8 @@ class Plugin:
 
     def close(self) -> None:
         self.cards.end_session()
+        if self._borrowed is not None:
+            self._borrowed.close()
 
     def read(self, due: frozenset[Cadence], deadline: float) -> Reading:
         """Read every card and its parts.
@@ -146,11 +154,13 @@ class Plugin:
             else:
                 done.append((read_card(self.source, card, slow=slow, at=at, meminfo=self._meminfo), card.info))
                 self._tell_presence(card)
-            done += [(part, info) for part, info in self._read_parts(card, slow, deadline, at)]
+            done += self._read_parts(card, slow, deadline, at)
+            if self._borrowed is not None:
+                self._borrow(card, done, self._borrowed)
         except Exception as error:
             # A driver that answers nonsense about one card must not hide the others.
             said = f"{card.info.uid}: {type(error).__name__}: {error}"
-            if said not in self._odd:
+            if said not in self._odd and len(self._odd) < _MOST_ODD:
                 self._odd.add(said)
                 log.exception("reading %s failed", card.info.uid)
             read = {info.uid for _, info in done}
@@ -176,6 +186,18 @@ class Plugin:
             read = {part.info.uid: builder for builder, part in done if not part.gone}
             return [(read.get(part.info.uid) or part.read(slow=True), part.info) for part in card.parts.values()]
         return [(builder, part.info) for builder, part in done]
+
+    def _borrow(self, card: Card, done: list[tuple[SampleBuilder, v1.DeviceInfo]], borrowed: Borrowed) -> None:
+        """Fill in the activity of a card without GPM, and of its instances, from another's profiling."""
+        if card.has_gpm or card.lost or card.dead or self._broken:
+            return
+        unique = card.info.uid.partition(":")[2]
+        for builder, info in done:
+            part = card.parts.get(info.uid)
+            if part is None and not card.mig:
+                borrowed.fill(builder, unique)
+            elif isinstance(part, Instance) and part.borrows and not part.gone:
+                borrowed.fill(builder, f"{unique}/gi{part.gpu_instance_id}")
 
     def _tell_presence(self, card: Card) -> None:
         name = f"{card.info.model} {card.info.bdf}"

@@ -50,6 +50,9 @@ class Nvidia(Section):
     back_off_seconds: float = Field(default=300.0, gt=0)
     """Longest distance between two process lists that such a driver is given."""
 
+    dcgm_endpoint: str = ""
+    """Metrics page of a dcgm-exporter on this node (http://127.0.0.1:9400/metrics), for the activity of cards without GPM. Empty: none."""
+
     retry_seconds: float = Field(default=30.0, gt=0)
     """How long to wait before asking again where driver or library are missing."""
 
