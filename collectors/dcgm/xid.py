@@ -32,12 +32,12 @@ class XidMemory:
             news = _totalled(self._total or {}, now.total, first=first)
             self._total = now.total
         elif now.windowed is not None:
-            news = _windowed(self._windowed, now.windowed)
-            self._windowed = now.windowed
+            news = _windowed(self._windowed or {}, now.windowed, first=first)
         elif now.last and now.last != self._last:
             news = [News(now.last, 1, old=first)]
         else:
             news = []
+        self._windowed = now.windowed  # a window without any may have no line at all
         self._last = now.last if now.last is not None else self._last
         return news
 
@@ -48,7 +48,7 @@ def _totalled(before: dict[int, int], now: dict[int, int], *, first: bool) -> li
     return [News(code, times, old=first) for code, times in risen.items() if times]
 
 
-def _windowed(before: dict[int, int] | None, now: dict[int, int]) -> list[News]:
+def _windowed(before: dict[int, int], now: dict[int, int], *, first: bool) -> list[News]:
     """Old ones leave the window while new ones come: the rise is the least there were."""
-    risen = {code: seen - (before or {}).get(code, 0) for code, seen in now.items()}
-    return [News(code, times, old=before is None) for code, times in risen.items() if times > 0]
+    risen = {code: seen - before.get(code, 0) for code, seen in now.items()}
+    return [News(code, times, old=first) for code, times in risen.items() if times > 0]

@@ -33,3 +33,7 @@ def test_totals_win_over_windows_and_windows_over_the_gauge() -> None:
 
 def test_a_window_that_is_there_at_the_first_look_is_old() -> None:
     assert steps(Xids(windowed={31: 3}), Xids(windowed={31: 3})) == [[News(31, 3, old=True)], []]
+
+
+def test_a_window_that_has_lines_only_while_it_has_xids() -> None:
+    assert steps(Xids(0), Xids(31, windowed={31: 1}), Xids(31), Xids(31, windowed={31: 1})) == [[], [News(31, 1)], [], [News(31, 1)]]
