@@ -7,6 +7,10 @@ typedef struct { bool used; uint64_t cursor; ull wanted[MAX_GPUS]; } event_set;
 static event_set event_sets[MAX_EVENT_SETS];
 
 static bool is_set(const event_set *set) { return set >= event_sets && set < event_sets + MAX_EVENT_SETS && set->used; }
+/* A set belongs to its session: one that could not be given back when the driver was gone is gone with it. */
+static void end_event_sets(void) {
+    for (event_set *set = event_sets; set < event_sets + MAX_EVENT_SETS; set++) set->used = false;
+}
 static uint64_t newest_event(void) {
     uint64_t newest = 0;
     const node *events = member(file.root, "events");

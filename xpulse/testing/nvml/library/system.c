@@ -1,5 +1,7 @@
 /* Sessions with the driver, what belongs to no device, and finding devices. */
 
+static void end_event_sets(void);
+
 static ret start_session(void) {
     ret r = code_of(member(file.root, "init_error"));
     if (r != SUCCESS) return r;
@@ -12,6 +14,7 @@ static ret start_session(void) {
     session.count = 0;
     session.starts++;
     memset(session.mig, 0, sizeof session.mig);
+    end_event_sets();
     for (const node *n = file.gpus ? file.gpus->child : NULL; n && session.count < MAX_GPUS; n = n->next) {
         if (whole(member(n, "unplugged"), 0)) continue;
         device *d = &session.gpu[session.count];
