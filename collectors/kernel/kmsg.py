@@ -23,7 +23,8 @@ class Kmsg:
     def __init__(self, path: Path, read: Callable[[int, int], bytes] = os.read) -> None:
         self._path, self._read = path, read
         self._fd = -1
-        self._last: Position | None = None
+        # Number and time of the last record; whether only its time is known, because the journal was read before
+        self._place = (-1, 0, False)
 
     def open(self, after: Position | None) -> None:
         """Start behind `after`, of the same boot; at the oldest record there is where it is None."""
@@ -38,38 +39,42 @@ class Kmsg:
             raise Missing(f"{self._path} cannot be opened: {error.strerror}; in a container mount it from the host") from None
         with contextlib.suppress(OSError):  # a pipe in its place has no other beginning
             os.lseek(self._fd, 0, os.SEEK_SET)
-        self._last = after
+        self._place = (-1, 0, False) if after is None else (after.sequence, after.monotonic_us, after.sequence < 0)
 
     def read(self, most: int, deadline: float) -> Batch:
         """What there is, `most` records at most, until `deadline` (monotonic seconds)."""
         records: list[Record] = []
         lost = nonsense = 0
+        sequence, monotonic_us, by_time = self._place
+        more = True
         for i in range(most):
             if i % _DEADLINE_EVERY == _DEADLINE_EVERY - 1 and time.monotonic() > deadline:
                 break
             try:
                 data = self._read(self._fd, MOST_BYTES)
             except BlockingIOError:
-                return Batch(records, lost, nonsense, False, self._last)
+                more = False
+                break
             except BrokenPipeError:
                 continue  # overwritten while we were away; the next record's number says how many
             if not data:
-                return Batch(records, lost, nonsense, False, self._last)
+                more = False
+                break
             record = of_kmsg(data)
             if record is None:
                 nonsense += 1
                 continue
-            last = self._last
-            if last is not None:
-                if last.sequence >= 0:
-                    if record.sequence <= last.sequence:
-                        continue
-                    lost += record.sequence - last.sequence - 1
-                elif record.monotonic_us <= last.monotonic_us:
+            if by_time:
+                if record.monotonic_us <= monotonic_us:
                     continue
-            self._last = Position(record.sequence, record.monotonic_us, "")
+            elif sequence >= 0:
+                if record.sequence <= sequence:
+                    continue
+                lost += record.sequence - sequence - 1
+            sequence, monotonic_us, by_time = record.sequence, record.monotonic_us, False
             records.append(record)
-        return Batch(records, lost, nonsense, True, self._last)
+        self._place = sequence, monotonic_us, by_time
+        return Batch(records, lost, nonsense, more, Position(sequence, monotonic_us, "") if sequence >= 0 or by_time else None)
 
     def close(self) -> None:
         if self._fd >= 0:

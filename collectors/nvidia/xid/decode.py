@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 import yaml
 
-from collectors.nvidia.xid.parse import NvLink5
+from collectors.nvidia.xid.texts import NvLink5
 
 FIRST, LAST = 144, 150
 _V2_SINCE: Final = 575

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from collectors.nvidia.xid import decode, parse, verdict
+from collectors.nvidia.xid import decode, parse, texts, verdict
 from collectors.nvidia.xid.group import Ended, Item, Named, Sighting
 from schemas.xid import Catalogue, Row, catalogue
 
@@ -65,13 +65,13 @@ class Reader:
         code = xid.code
         apart = "" if xid.gpu_instance is None else f"{xid.gpu_instance}/{xid.compute_instance}"
         if code == 74:
-            apart += f" {parse.link(xid.text)}"
+            apart += f" {texts.link(xid.text)}"
         elif decode.FIRST <= code <= decode.LAST:
-            said = parse.nvlink5(xid.text)
+            said = texts.nvlink5(xid.text)
             apart += "" if said is None else f" {said.unit} {said.link} {said.fatal}"
         elif code == 154:
-            before, now = parse.recovery_codes(xid.text)
-            if now == 0 and before is not None:
+            before, now = texts.recovery_codes(xid.text)
+            if now == 0 and before:
                 return Ended(at_ns, place, xid.bdf, "recovered", code, f"Xid 154: {xid.text}")
             apart += f" {now}"
         row = self.rows.get(code) or self.catalogue.row(code)

@@ -8,7 +8,7 @@ from typing import Final
 
 from pydantic import Field, model_validator
 
-from collectors.nvidia.xid import decode, parse
+from collectors.nvidia.xid import decode, parse, texts
 from schemas.section import Section
 from schemas.xid import FITTING, RECOVERY, Action, Catalogue, Class, Clears, Row, Severity, Word
 
@@ -91,9 +91,9 @@ def of_xid(xid: parse.Xid, row: Row, driver_branch: int | None) -> Verdict:
         return _of_recovery(xid, made)
     if decode.FIRST <= xid.code <= decode.LAST:
         return _of_nvlink5(xid, made, driver_branch)
-    if xid.code == 45 and (named := parse.cause(xid.text)) is not None:
+    if xid.code == 45 and (named := texts.cause(xid.text)) is not None:
         return replace(made, follows=frozenset({named}), details={"cause_code": str(named)})
-    if xid.code == 74 and (link := parse.link(xid.text)) is not None:
+    if xid.code == 74 and (link := texts.link(xid.text)) is not None:
         return replace(made, details={"link": str(link)})
     return made
 
@@ -156,7 +156,7 @@ def _of_row(row: Row) -> Verdict:
 
 
 def _of_recovery(xid: parse.Xid, made: Verdict) -> Verdict:
-    _, code = parse.recovery_codes(xid.text)
+    _, code = texts.recovery_codes(xid.text)
     if code is None:
         return made
     action = RECOVERY.get(code, "contact_support")
@@ -166,7 +166,7 @@ def _of_recovery(xid: parse.Xid, made: Verdict) -> Verdict:
 
 def _of_nvlink5(xid: parse.Xid, made: Verdict, driver_branch: int | None) -> Verdict:
     """The table's action where the severity word is the one it expects; else the word decides, for it is what the GPU itself said."""
-    said = parse.nvlink5(xid.text)
+    said = texts.nvlink5(xid.text)
     if said is None:
         return made
     details = {"unit": said.unit, "severity_word": "fatal" if said.fatal else "nonfatal", "intr_info": f"{said.intr_info:#010x}"}

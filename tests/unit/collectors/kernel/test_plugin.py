@@ -76,6 +76,7 @@ def test_a_line_becomes_an_event_with_the_time_of_the_kernel(machine: Machine) -
 
 
 def test_the_first_look_shows_a_broken_card_and_pages_for_no_old_application(machine: Machine) -> None:
+    """peers.md D6 92 (device-metrics-exporter 1.5.1): stale records marked healthy cards; evidence has an age."""
     machine.seconds = 4 * 86_400
     machine.ring.log(86_400, xid(43))
     machine.ring.log(86_500, xid(79, FALLEN))
@@ -153,11 +154,6 @@ def test_a_stale_line_keeps_no_node_bad_after_a_reboot(machine: Machine) -> None
     assert "580.65.06" in found[1].text
     machine.events(plugin)
     assert machine.events(machine.start()) == []
-
-
-def test_evidence_has_an_age() -> None:
-    """peers.md D6 92 (device-metrics-exporter 1.5.1): stale records marked healthy cards; see the tests of the first look."""
-    assert Kernel().first_look_seconds == 300
 
 
 def test_lost_lines_are_counted_and_said(machine: Machine) -> None:

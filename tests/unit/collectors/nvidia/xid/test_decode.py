@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from collectors.nvidia.xid.decode import Decoded, decode, pattern, rows
-from collectors.nvidia.xid.parse import NvLink5
+from collectors.nvidia.xid.texts import NvLink5
 from tests.unit.collectors.nvidia.xid.given import action, grouped, severity, xid
 
 V1, V2 = 570, 575

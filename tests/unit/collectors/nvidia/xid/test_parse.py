@@ -11,7 +11,6 @@ from collectors.nvidia.xid.parse import (
     Fallen,
     Identity,
     Loading,
-    NvLink5,
     Peermem,
     ProbeBegun,
     ProbeFailed,
@@ -20,11 +19,9 @@ from collectors.nvidia.xid.parse import (
     SXid,
     SXidMore,
     Xid,
-    cause,
-    nvlink5,
     parse,
-    recovery_codes,
 )
+from collectors.nvidia.xid.texts import NvLink5, cause, nvlink5, recovery_codes
 
 MMU = "Ch 00000007, intr 00000000. MMU Fault: ENGINE GRAPHICS GPCCLIENT_T1_6 faulted @ 0x7f5a_e7504000."
 WARP = "Graphics SM Warp Exception on (GPC 1, TPC 3, SM 0): Out Of Range Address"
