@@ -283,3 +283,24 @@ def test_after_close_nothing_is_held(make: Make) -> None:
     plugin.close()
     assert isinstance(plugin.probe(), Ready)
     assert read(plugin).samples
+
+
+@pytest.mark.parametrize("how", ["error", "closed", "html", "cut_short"])
+def test_an_exporter_that_keeps_failing_costs_no_file_descriptors(make: Make, exporter: FakeExporter, how: How) -> None:
+    plugin = make(retry_max_seconds=0.01)
+    read(plugin)
+    exporter.how = how
+    until(plugin, lambda reading: bool(reading.events))
+    (one,) = plugin._exporters.values()
+    asked, open_files = len(exporter.asked), descriptors()
+
+    def asked_often(_: Reading) -> bool:
+        one.due_at = 0.0
+        return len(exporter.asked) >= asked + 20
+
+    until(plugin, asked_often)
+    assert descriptors() <= open_files + 4  # a request may be under way, both its ends in this process
+
+
+def descriptors() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
