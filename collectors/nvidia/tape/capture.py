@@ -64,12 +64,20 @@ class _Clock:
 
 @dataclass(slots=True)
 class _Meminfo:
-    """/proc/meminfo, remembering what of it was read: two numbers, and nothing else of the host."""
+    """/proc/meminfo, remembering what of it was read: two numbers, and nothing else of the host.
+
+    Within one tick it is read once, however many cards share the memory: a replay has one text a tick. `anew` begins a tick.
+    """
 
     path: Path = MEMINFO
     seen: str = ""
 
+    def anew(self) -> None:
+        self.seen = ""
+
     def read_text(self) -> str:
+        if self.seen:
+            return self.seen
         wanted = [line for line in self.path.read_text().splitlines() if line.startswith(("MemTotal:", "MemAvailable:"))]
         self.seen = "\n".join(wanted) + "\n"
         return self.seen
@@ -105,6 +113,7 @@ def capture(
             file = io.TextIOWrapper(zipped, encoding="utf-8", write_through=True)
             for number in range(ticks):
                 due = FAST_AND_SLOW if number % SLOW_EVERY == 0 else FAST
+                memory.anew()
                 reading = plugin.read(due, time.monotonic() + 60.0)
                 said = recorder.take()
                 if redact:

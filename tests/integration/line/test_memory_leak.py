@@ -114,4 +114,4 @@ def test_ctrl_c_ends_everything_within_five_seconds(tmp_path: Path) -> None:
         assert time.monotonic() - asked < STOP_SECONDS
         assert processes_of(up.state) == {}
         assert list(up.work.iterdir()) == []
-        assert {path.name for path in up.state.iterdir()} <= {"logs", "xpulse.sqlite", "faust"}
+        assert {path.name for path in up.state.iterdir()} <= {"logs", "xpulse.sqlite", "faust", "addresses.json"}
