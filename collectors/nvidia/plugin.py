@@ -25,6 +25,7 @@ from collectors.nvidia.settings import Nvidia
 from collectors.nvidia.source import Source
 from collectors.nvidia.unified import MEMINFO, Readable
 from collectors.nvidia.watch.beside import Beside
+from collectors.nvidia.watch.slow_reads import SlowReads
 from collectors.procfs.pci import PciBus
 from schemas.builder import SampleBuilder
 from schemas.catalogue import Cadence
@@ -68,6 +69,7 @@ class Plugin:
         self._meminfo: Callable[[], str] = meminfo.read_text
         self.source = source or Source()
         self.cards = Cards(self.source, settings, env.node.node, self._say)
+        self._slow_reads = SlowReads(settings.slow_read_seconds)
         self._beside = Beside(self.source, settings, env, bus=bus)
         self.cards.before_end = self._beside.close
         self._borrowed = borrowed or borrow(settings.dcgm_endpoint)
@@ -103,14 +105,17 @@ class Plugin:
         told once. Raises collectors.nvidia.remedy.Missing only where no new session of this process can help: where the library does
         not fit the driver any more, which a new process loads anew.
         """
-        slow = "slow" in due
+        slow = "slow" in due and self._slow_reads.wanted()
         taken_at_ns, at = time.time_ns(), self._monotonic()
         renewed = False
         if self._broken:
             renewed = self._retry.due(at) and self._reopen()
         elif slow:
             renewed = self._look()
+        started = time.monotonic()
         builders = self._read_all(slow or renewed, deadline, at)
+        if slow and not renewed:
+            self._note_pace(time.monotonic() - started)
         code = self._common_failure()
         if code and not renewed and self._retry.due(at) and self._reopen(code):
             builders = self._read_all(True, deadline, at)
@@ -253,6 +258,19 @@ class Plugin:
         if not self._told_trouble:
             self._told_trouble = True
             self._say("source_unavailable", f"nvidia: {trouble}")
+
+    def _note_pace(self, seconds: float) -> None:
+        match self._slow_reads.done(seconds):
+            case "backed_off":
+                limit = self._slow_reads.limit_seconds
+                text = (
+                    f"the driver took {seconds:.1f} s for the slow fields (limit {limit:g} s): they are read less often until it is quicker"
+                )
+                self._say("vendor_log", text, "info")
+            case "recovered":
+                self._say("vendor_log", "the slow fields are read as often as wanted again", "info")
+            case None:
+                pass
 
     def _note_driver(self) -> None:
         epoch, before = driver_epoch(self._module), self._driver_epoch

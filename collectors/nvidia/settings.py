@@ -44,6 +44,9 @@ class Nvidia(Section):
     proc_folder: Path = Path("/proc")
     """The host's /proc. In a container without hostPID: where it is mounted."""
 
+    slow_read_seconds: float = Field(default=2.0, gt=0)
+    """Where reading all cards with their slow fields takes longer, those are read at each second, fourth, eighth time they are due."""
+
     slow_call_seconds: float = Field(default=0.05, gt=0)
     """A process list that takes the driver longer is asked for half as often, each time again, until it is quick."""
 

@@ -159,6 +159,14 @@ def test_a_card_that_fell_off_the_bus_is_told_beside_its_silence(host: Host) -> 
     assert said(host.read()) == [("lost", "91"), ("lost", "91")]
 
 
+def test_slow_fields_that_take_long_are_read_less_often_and_it_is_said_once(host: Host) -> None:
+    host.start(slow_read_seconds=1e-9, events=False, pci_check=False, processes=False)
+    readings = [host.read() for _ in range(7)]
+    read = [reading.samples[0].samples[0].HasField("power_limit_watts") for reading in readings]
+    assert read == [True, False, True, False, False, False, True]
+    assert [said(reading) for reading in readings] == [[("vendor_log", "")], *[[]] * 6]
+
+
 def test_each_part_has_a_switch(host: Host) -> None:
     host.start(processes=False, events=False, pci_check=False)
     host.use(0, 5)
