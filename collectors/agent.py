@@ -47,26 +47,27 @@ def run(
     on_stats: Callable[[AgentStats], None] = lambda stats: None,
     observer: Observer | None = None,
     requests: Mapping[str, Callable[[], str]] | None = None,
-    addresses_file: Path | None = None,
+    state_dir: Path | None = None,
     plugins: Mapping[str, Registered] | None = None,
 ) -> int:
     """Read until `stop` is set; every plugin's process is gone when this returns, within 2 s of the stop.
 
     `publish` takes messages without blocking and raises schemas.flow.Busy where its queue is full: samples are then dropped and
     counted, events and inventory wait. `observer` hears readings and events too. `requests` (by the name of where they come from) say
-    why the driver is to be let go, "" for no reason; they return at once. `addresses_file` keeps which card sat at which PCI address.
+    why the driver is to be let go, "" for no reason; they return at once. `state_dir` keeps which card sat
+    at which PCI address, and what plugins keep.
     `clock` gives ns UTC. `on_stats` gets a snapshot each second and at the end. `plugins` are
     the installed ones unless given. Returns 0 after a stop, 1 where a source with on_unavailable: fail is unavailable, 2 where a
     plugin or its settings are wrong; raises collectors.registry.Misconfigured where `settings.plugins` names what is not installed.
     """
     info = node_info(node, settings.labels)
-    shared = Shared(node, publish, clock, Addresses(node, addresses_file))
+    shared = Shared(node, publish, clock, Addresses(node, state_dir / "addresses.json" if state_dir else None))
     if observer is not None:
         shared.observer = observer
     known = installed() if plugins is None else plugins
     priorities = {name: priority(name, settings.plugins[name].priority) for name in chosen(settings.plugins, known)}
     shared.coverage = Coverage(priorities, interval_ns=round(settings.interval_seconds * 1e9))
-    supervised = _supervised(settings, info, shared, known)
+    supervised = _supervised(settings, info, shared, known, state_dir)
     asked = _Asked(Maintenance(settings.maintenance.max_seconds), dict(requests or {}))
     code = 0
     with selectors.DefaultSelector() as selector:
@@ -136,7 +137,9 @@ def _pass_on(supervised: list[Supervised], events: Sequence[v1.DeviceEvent]) -> 
             one.outlet.send_events(own)
 
 
-def _supervised(settings: Collectors, info: v1.NodeInfo, shared: Shared, known: Mapping[str, Registered]) -> list[Supervised]:
+def _supervised(
+    settings: Collectors, info: v1.NodeInfo, shared: Shared, known: Mapping[str, Registered], state_dir: Path | None
+) -> list[Supervised]:
     interval_ns = round(settings.interval_seconds * 1e9)
     limits = Limits(settings.hang_seconds, settings.restart_min_seconds, settings.restart_max_seconds)
     found = []
@@ -149,6 +152,7 @@ def _supervised(settings: Collectors, info: v1.NodeInfo, shared: Shared, known: 
             "node": list(shared.node),
             "boot_id": info.boot_id,
             "agent_version": info.agent_version,
+            "state_dir": str(state_dir) if state_dir else "",
             "interval_ns": interval_ns,
             "slow_every": max(1, round(settings.slow_interval_seconds / settings.interval_seconds)),
             "read_deadline_seconds": settings.read_deadline_seconds,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
 from schemas.catalogue import Cadence
@@ -27,6 +28,8 @@ class Env:
     boot_id: str
     agent_version: str
     interval_ns: int
+    state_dir: Path | None = None
+    """Where the agent keeps what must outlive it; None where it keeps nothing."""
 
 
 @dataclass(frozen=True, slots=True)

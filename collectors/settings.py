@@ -82,7 +82,7 @@ class Collectors(Section):
     maintenance: MaintenanceSettings = MaintenanceSettings()
     """Letting the driver go on request."""
 
-    plugins: dict[str, PluginSettings] = Field(default_factory=lambda: {"nvidia": PluginSettings()})
+    plugins: dict[str, PluginSettings] = Field(default_factory=lambda: {"nvidia": PluginSettings(), "kernel": PluginSettings()})
     """Which plugins run, by the name of their entry point in the group xpulse.collectors."""
 
     @model_validator(mode="after")

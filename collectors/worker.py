@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from collectors import frames
@@ -70,7 +71,10 @@ class Worker:
         self._schedule = Schedule(interval_ns, int(order["slow_every"]))
         self._deadline_seconds = float(order["read_deadline_seconds"])
         self._alive_seconds = float(order["alive_seconds"])
-        self._env = Env(NodeRef(*order["node"]), order["boot_id"], order["agent_version"], interval_ns)
+        state_dir = order.get("state_dir")
+        self._env = Env(
+            NodeRef(*order["node"]), order["boot_id"], order["agent_version"], interval_ns, Path(state_dir) if state_dir else None
+        )
 
     def write(self, data: bytes) -> None:
         view = memoryview(data)

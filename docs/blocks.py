@@ -188,10 +188,12 @@ def _rule(name: str) -> str:
 
 
 def _plugin(name: str) -> str:
+    from collectors.dcgm.settings import Dcgm
+    from collectors.kernel.settings import Kernel
     from collectors.nvidia.settings import Nvidia
     from collectors.simulated.settings import Simulated
 
-    models: dict[str, type[BaseModel]] = {"nvidia": Nvidia, "simulated": Simulated}
+    models: dict[str, type[BaseModel]] = {"nvidia": Nvidia, "kernel": Kernel, "dcgm": Dcgm, "simulated": Simulated}
     text = render(models[name], models[name]()).removeprefix(HEAD).strip()
     lines = ["collectors:", "  plugins:", f"    {name}:", "      settings:"]
     return "```yaml\n" + "\n".join(lines + [f"        {line}" if line else "" for line in text.splitlines()]) + "\n```"

@@ -59,7 +59,7 @@ def condition(when: Condition) -> str:
             after = "`streams.detect.silence_seconds`" if when.after_seconds is None else seconds(when.after_seconds)
             return f"no samples of the node for {after}"
         case Happened():
-            return f"device event {' or '.join(f'`{kind}`' for kind in when.raised_by)}{_codes(when.codes)}{_until(when)}"
+            return f"device event {' or '.join(f'`{kind}`' for kind in when.raised_by)}{_which(when)}{_until(when)}"
         case Forecasted():
             likely = f"{when.probability_ratio * 100:g} %"
             return f"`{when.metric}` is forecast to cross its limit within {seconds(when.within_seconds)}, probability at least {likely}"
@@ -88,6 +88,17 @@ def _guard(guard: Guard | None) -> str:
 
 def _codes(codes: tuple[int, ...]) -> str:
     return f" with code {', '.join(map(str, codes))}" if codes else ""
+
+
+def _which(when: Happened) -> str:
+    parts = [_codes(when.codes)]
+    if when.severities:
+        parts.append(f" of severity {' or '.join(when.severities)}")
+    if when.classes:
+        parts.append(f"{' and' if when.severities else ' of'} class {' or '.join(when.classes)}")
+    if when.seen_at_least > 1:
+        parts.append(f", seen at least {when.seen_at_least} times")
+    return "".join(parts)
 
 
 def _until(when: Happened) -> str:

@@ -7,6 +7,7 @@ because the process was killed in between, is read again and gives the same ids.
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -70,7 +71,7 @@ class Plugin:
         self._settings, self._env, self._wall, self._monotonic = settings, env, wall, monotonic
         self._sources = tuple(sources) or _sources(settings)
         self._source: Source | None = None
-        self._store = Store(settings.state_folder, env.node)
+        self._store = Store(settings.state_dir or env.state_dir or _home(), env.node)
         windows = Windows(
             together_ns=_ns(settings.together_seconds),
             longest_ns=_ns(settings.longest_seconds),
@@ -226,3 +227,8 @@ def _driver_branch(file: Path) -> int | None:
 
 def _ns(seconds: float) -> int:
     return round(seconds * 1e9)
+
+
+def _home() -> Path:
+    """Where XPulse keeps its state unless somebody says otherwise."""
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "xpulse"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Literal
 
@@ -27,7 +26,7 @@ class Kernel(Section):
     """Name or path of systemd's journalctl."""
 
     state_dir: Path | None = None
-    """Folder of the file that says how far the log was read. Empty: $XDG_STATE_HOME/xpulse, that is ~/.local/state/xpulse."""
+    """Folder of the file that says how far the log was read. Empty: the agent's own state folder."""
 
     first_look_seconds: float = Field(default=300.0, ge=0)
     """What is older than this when it is read is marked as backlog, and only what still needs a reset or a reboot keeps its severity."""
@@ -75,8 +74,3 @@ class Kernel(Section):
         overridden(catalogue(), self.xid_overrides)
         chosen(self.rules, self.enable, self.disable)
         return self
-
-    @property
-    def state_folder(self) -> Path:
-        home = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-        return self.state_dir or Path(home) / "xpulse"

@@ -67,7 +67,7 @@ def decide(settings: Settings, options: Options) -> tuple[Options, list[str]]:
         return options, [
             f"{options.fake_nvml.count} fake {options.fake_nvml.profile} under the NVIDIA collector: all readings are simulated"
         ]
-    others = {name for name, plugin in settings.collectors.plugins.items() if plugin.enabled} - {"nvidia"}
+    others = {name for name, plugin in settings.collectors.plugins.items() if plugin.enabled} - {"nvidia", "kernel"}
     if others:  # somebody chose what to read
         if options.faults:
             raise UsageError("--fault needs --simulate 2x8 beside it: the plugins of the settings are read as they are")

@@ -69,7 +69,7 @@ def run(settings: Settings) -> int:
                 on_stats=keep,
                 observer=pull.observer,
                 requests=_requests(settings, node),
-                addresses_file=settings.state() / "addresses.json",
+                state_dir=settings.state(),
             )
         except Misconfigured as error:
             raise UsageError(str(error)) from None
