@@ -100,12 +100,12 @@ class Beside:
 
     @contextmanager
     def _harmless(self, what: str, extra: Extra) -> Iterator[None]:
-        """Whatever goes wrong in here costs no sample: it is counted, and logged once."""
+        """Whatever goes wrong in here costs no sample: it is counted, and each kind of error logged once."""
         try:
             yield
         except Exception as error:
             extra.rejects[what, "error"] += 1
-            if self._said.first((what, str(error))):
+            if self._said.first((what, type(error).__name__)):
                 log.exception("nvidia: %s failed", what)
 
     def close(self) -> None:

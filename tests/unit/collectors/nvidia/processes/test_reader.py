@@ -184,6 +184,17 @@ def test_command_lines_are_off_unless_asked_for(node: Node) -> None:
     assert node.samples()[0].command_line == "python --token abc"
 
 
+def test_processes_that_the_host_hides_are_nobody_and_no_fault(node: Node) -> None:
+    """hidepid=2 and an agent without root: it sees its own processes, and the numbers are the host's."""
+    node.use(0, {"pid": 5, "memory_bytes": GIB}, {"pid": 6, "memory_bytes": GIB})
+    node.proc.end(2)
+    node.proc.end(6)
+    taken = node.take()
+    assert taken.samples is not None
+    assert [(sample.pid, sample.started_at_ns > 0, sample.name) for sample in taken.samples] == [(5, True, "python3"), (6, False, "")]
+    assert (told(taken), dict(taken.rejects)) == ([], {})
+
+
 def test_under_mig_a_process_belongs_to_its_instance(node: Node) -> None:
     handle = node.handles[0]
     node.mig[0] = (Instance("gpu:0/a", handle, 1, 0), Instance("gpu:0/b", handle, 2, 0))

@@ -62,8 +62,10 @@ class Bad:
         for index, bdf in enumerate(self.bdfs):
             self.bus.add(bdf)
             self.proc.give_driver(bdf)
-            state.processes(index, [{"pid": 100 + index, "memory_bytes": GIB, "sm_percent": 50}])
-            self.proc.add(100 + index)
+            numbers = range(100 + 10 * index, 103 + 10 * index)
+            state.processes(index, [{"pid": pid, "memory_bytes": GIB, "sm_percent": 50} for pid in numbers])
+            for pid in numbers:
+                self.proc.add(pid)
         settings = Nvidia(proc_folder=self.proc.root, pcie_window=False)
         self.plugin = Plugin(settings, ENV, bus=PciBus(self.bus.root), monotonic=lambda: self.at)
         assert isinstance(self.plugin.probe(), Ready)
@@ -111,7 +113,7 @@ class Bad:
 
     def layout(self, turn: int) -> None:
         self.state.device(0).set(process_stride_bytes=(16, 32, 40)[turn % 3])
-        self.read(seconds=10)
+        self.read(seconds=400)
         self.state.device(0).forget("process_stride_bytes")
 
     def stormy(self, turn: int) -> None:
@@ -177,11 +179,12 @@ def test_memory_and_descriptors_stay_flat_and_the_readings_return(bad: Bad, capl
     assert [(sample.temperature_celsius, sample.HasField("power_limit_watts")) for sample in samples] == [(59, True)] * 2
     processes = reading.samples[0].processes
     assert processes is not None
-    assert {process.pid for process in processes} == {100, 101}
+    assert {process.pid for process in processes} == {100, 101, 102, 110, 111, 112}
     bad.state.push_xid(0, 31)
     assert [event.code for event in bad.read().events if isinstance(event, v1.DeviceEvent) and event.HasField("code")] == [31]
     seen = {"LOST", "RETURNED", "SOURCE_UNAVAILABLE", "RECOVERED", "XID", "VENDOR_LOG"}
     assert {f"DEVICE_EVENT_KIND_{kind}" for kind in seen} <= set(bad.events)
+    assert bad.rejects["processes", "processes_implausible"] > 0
     assert bad.rejects["events", "nvml_23"] == 0  # no room for another set: one was left behind each time
 
 
