@@ -60,10 +60,11 @@ class Nvidia(Section):
     """How long to wait before asking again where driver or library are missing."""
 
     replay: Path | None = None
-    """Read this bundle (made by `xpulse capture`) instead of a driver, over and over. `xpulse agent --replay BUNDLE` sets it."""
+    """Read this bundle (made by `xpulse capture`) instead of a driver, over and over. The option `--replay` of
+    `xpulse agent` sets it."""
 
     replay_times: Literal["now", "original"] = "now"
     """Whether a replayed sample is of now, as consumers need it, or of when it was captured."""
 
     simulated: bool = False
-    """The driver is a fake (`xpulse up --fake-nvml`): its readings are marked simulated wherever they are shown."""
+    """The driver is a fake (option `--fake-nvml` of `xpulse up`): its readings are marked simulated wherever they are shown."""
