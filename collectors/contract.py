@@ -63,6 +63,8 @@ class NodeReading:
     simulated: bool = False
     processes: tuple[v1.ProcessSample, ...] | None = None
     """Every process on the node's devices, where the list was due and could be read."""
+    processes_unknown: tuple[str, ...] = ()
+    """Uids of devices that `processes` says nothing of."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,6 +123,7 @@ def _node_bytes(part: NodeReading) -> bytes:
         devices=part.samples,
         processes=part.processes or (),
         processes_taken=part.processes is not None,
+        processes_unknown=part.processes_unknown,
     )
     if part.node is not None:
         batch.cluster, batch.node = part.node
@@ -140,6 +141,7 @@ def _node_reading(body: bytes) -> NodeReading:
         driver_version=batch.driver_version,
         simulated=batch.simulated,
         processes=tuple(batch.processes) if batch.processes_taken else None,
+        processes_unknown=tuple(batch.processes_unknown),
     )
 
 

@@ -107,6 +107,7 @@ class Publisher:
             simulated=part.simulated,
             processes=part.processes or (),
             processes_taken=part.processes is not None,
+            processes_unknown=part.processes_unknown,
         )
         every = node.sequence % self._full_every == 0
         node.sequence += 1

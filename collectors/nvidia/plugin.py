@@ -137,6 +137,7 @@ class Plugin:
             driver_version=self.cards.driver_version,
             simulated=self._settings.simulated,
             processes=extra.processes,
+            processes_unknown=extra.processes_unknown,
         )
         return Reading((reading,), events, rejects)
 

@@ -37,6 +37,8 @@ class Taken:
     """What a tick gave. `samples` None: not due, or not to be had. `rejects` by (metric, reason)."""
 
     samples: tuple[v1.ProcessSample, ...] | None = None
+    unknown: tuple[str, ...] = ()
+    """Cards that `samples` says nothing of."""
     events: list[v1.DeviceEvent] = field(default_factory=list)
     rejects: Counter[tuple[str, str]] = field(default_factory=Counter)
 
@@ -125,6 +127,7 @@ class Processes:
             if target.uid in lists:
                 samples += self._samples(target, lists[target.uid], identified, now_ns, taken)
         self._usage.forget({target.uid for target in targets})
+        taken.unknown = tuple(target.uid for target in targets if target.uid not in lists)
         return tuple(samples)
 
     def _without(self, target: Target, missing: NoList, now_ns: int, taken: Taken) -> bool:

@@ -32,7 +32,7 @@ LEFT_OUT: Final = ("host name", "process lists", "command lines", "environment")
 SLOW_EVERY: Final = 5
 """A capture is short: every fifth tick reads the slow fields too."""
 
-_QUIET: Final = {"processes": False, "events": False, "pci_check": False}
+_QUIET: Final = {"processes": False, "events": False, "pci_check": False, "slow_read_seconds": 3600.0}
 """What a capture does not ask for: it names people's programs, or it is not of the driver."""
 
 

@@ -33,6 +33,7 @@ class Extra:
     """What a tick has beside its samples. `processes` None: not due, or not to be had."""
 
     processes: tuple[v1.ProcessSample, ...] | None = None
+    processes_unknown: tuple[str, ...] = ()
     events: list[v1.DeviceEvent] = field(default_factory=list)
     rejects: Counter[tuple[str, str]] = field(default_factory=Counter)
     look_anew: bool = False
@@ -94,7 +95,7 @@ class Beside:
             self._session = self._source.sessions
             processes.forget()
         taken = processes.read(map(self._target, self._answering), at=at, now_ns=now_ns, deadline=deadline)
-        extra.processes = taken.samples
+        extra.processes, extra.processes_unknown = taken.samples, taken.unknown
         extra.events += taken.events
         extra.rejects.update(taken.rejects)
 

@@ -408,7 +408,7 @@ class ProcessSample(_message.Message):
     def __init__(self, device_uid: _Optional[str] = ..., pid: _Optional[int] = ..., started_at_ns: _Optional[int] = ..., namespace_pids: _Optional[_Iterable[int]] = ..., uses: _Optional[int] = ..., memory_used_bytes: _Optional[int] = ..., sm_utilization_ratio: _Optional[float] = ..., memory_utilization_ratio: _Optional[float] = ..., encoder_utilization_ratio: _Optional[float] = ..., decoder_utilization_ratio: _Optional[float] = ..., name: _Optional[str] = ..., command_line: _Optional[str] = ..., user_id: _Optional[int] = ..., cgroup: _Optional[str] = ..., gpu_instance_id: _Optional[int] = ..., compute_instance_id: _Optional[int] = ..., absences: _Optional[_Iterable[_Union[Absence, _Mapping]]] = ...) -> None: ...
 
 class SampleBatch(_message.Message):
-    __slots__ = ("cluster", "node", "source", "agent_epoch", "sequence", "taken_at_ns", "sent_at_ns", "boot_id", "devices", "driver_epoch", "interval_ns", "simulated", "driver_version", "replayed", "processes", "processes_taken")
+    __slots__ = ("cluster", "node", "source", "agent_epoch", "sequence", "taken_at_ns", "sent_at_ns", "boot_id", "devices", "driver_epoch", "interval_ns", "simulated", "driver_version", "replayed", "processes", "processes_taken", "processes_unknown")
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
     NODE_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
@@ -425,6 +425,7 @@ class SampleBatch(_message.Message):
     REPLAYED_FIELD_NUMBER: _ClassVar[int]
     PROCESSES_FIELD_NUMBER: _ClassVar[int]
     PROCESSES_TAKEN_FIELD_NUMBER: _ClassVar[int]
+    PROCESSES_UNKNOWN_FIELD_NUMBER: _ClassVar[int]
     cluster: str
     node: str
     source: str
@@ -441,4 +442,5 @@ class SampleBatch(_message.Message):
     replayed: bool
     processes: _containers.RepeatedCompositeFieldContainer[ProcessSample]
     processes_taken: bool
-    def __init__(self, cluster: _Optional[str] = ..., node: _Optional[str] = ..., source: _Optional[str] = ..., agent_epoch: _Optional[int] = ..., sequence: _Optional[int] = ..., taken_at_ns: _Optional[int] = ..., sent_at_ns: _Optional[int] = ..., boot_id: _Optional[str] = ..., devices: _Optional[_Iterable[_Union[DeviceSample, _Mapping]]] = ..., driver_epoch: _Optional[int] = ..., interval_ns: _Optional[int] = ..., simulated: _Optional[bool] = ..., driver_version: _Optional[str] = ..., replayed: _Optional[bool] = ..., processes: _Optional[_Iterable[_Union[ProcessSample, _Mapping]]] = ..., processes_taken: _Optional[bool] = ...) -> None: ...
+    processes_unknown: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, cluster: _Optional[str] = ..., node: _Optional[str] = ..., source: _Optional[str] = ..., agent_epoch: _Optional[int] = ..., sequence: _Optional[int] = ..., taken_at_ns: _Optional[int] = ..., sent_at_ns: _Optional[int] = ..., boot_id: _Optional[str] = ..., devices: _Optional[_Iterable[_Union[DeviceSample, _Mapping]]] = ..., driver_epoch: _Optional[int] = ..., interval_ns: _Optional[int] = ..., simulated: _Optional[bool] = ..., driver_version: _Optional[str] = ..., replayed: _Optional[bool] = ..., processes: _Optional[_Iterable[_Union[ProcessSample, _Mapping]]] = ..., processes_taken: _Optional[bool] = ..., processes_unknown: _Optional[_Iterable[str]] = ...) -> None: ...

@@ -19,7 +19,8 @@ NODE = NodeRef("c", "n")
 READING = Reading(
     (
         NodeReading(7, (SampleBuilder("fake:0").set("power_watts", 3.5).build(),), boot_id="b", driver_epoch=3, driver_version="1.0"),
-        NodeReading(8, (), node=NODE, simulated=True),
+        NodeReading(8, (), node=NODE, simulated=True, processes=()),
+        NodeReading(9, (), processes=(v1.ProcessSample(device_uid="fake:0", pid=4),), processes_unknown=("fake:1",)),
     ),
     (device_event(NODE, "fake", "lost", 9, "gone", uid="fake:1"), v1.ContextEvent(entity="device/x", at_ns=1)),
     {("fan_ratio", "not_supported"): 2},

@@ -110,6 +110,7 @@ def test_one_card_that_fails_voids_the_round_then_the_others_go_on(node: Node) -
     later = node.take()
     assert later.samples is not None
     assert [sample.device_uid for sample in later.samples] == ["gpu:0"]
+    assert later.unknown == ("gpu:1",)
     assert told(later) == [
         ("gpu:1", "card 1: its compute processes cannot be read (NVML 999); the process lists of the other cards go on without it")
     ]
