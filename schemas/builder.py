@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Callable, Container, Mapping, Sequence
+from typing import Any, Final
 
 from schemas.catalogue import BY_NAME, CATALOGUE, Metric
 from schemas.telemetry import v1
@@ -23,6 +23,9 @@ def _rule(metric: Metric) -> tuple[float, float, Callable[[float], float | int |
     most = _MOST.get(metric.wire, 1)
     return low, most if metric.maximum is None else min(most, metric.maximum), cast.get(metric.wire, float)
 
+
+Scaled = tuple[str, str, float]
+"""Field of the catalogue, name of a number, factor that makes it the catalogue's unit."""
 
 _RULES: Final = {metric.name: _rule(metric) for metric in CATALOGUE}
 """Looked up once per value: on the path of every sample of a fleet the attribute look-ups of a Metric cost more than the check."""
@@ -57,20 +60,26 @@ class SampleBuilder:
             self._absent.pop(field, None)
         return self
 
-    def update(self, readings: Mapping[str, Reading]) -> SampleBuilder:
-        """`set` for each, in one go: half the time where a device gives thirty values a second."""
-        sample, rules, gone = self._sample, _RULES, self._absent
-        for field, value in readings.items():
-            low, high, cast = rules[field]
-            if value.__class__ is Absent:
-                self.absent(field, value.reason)
-            elif low <= value <= high:  # type: ignore[operator]  # a number, as Absent was asked before
-                setattr(sample, field, cast(value))  # type: ignore[arg-type]  # as above
-                if gone:
-                    gone.pop(field, None)
-            else:
-                self.absent(field, "out_of_range")
-        return self
+    def scale(self, plan: Sequence[Scaled], numbers: Mapping[str, object], blanks: Container[object]) -> list[Scaled]:
+        """Set each field of `plan` from its number times its factor, in one go: most of what a device says each second is just that.
+
+        Gives back what is left to be understood: a number that is none, is among `blanks`, or is out of the field's range.
+        """
+        sample, rules, gone, get = self._sample, _RULES, self._absent, numbers.get
+        left = []
+        for entry in plan:
+            field, name, factor = entry
+            value: Any = get(name)
+            if value.__class__ is int or value.__class__ is float:
+                low, high, cast = rules[field]
+                scaled = value * factor
+                if low <= scaled <= high and value not in blanks:
+                    setattr(sample, field, cast(scaled))
+                    if gone:
+                        gone.pop(field, None)
+                    continue
+            left.append(entry)
+        return left
 
     def absent(self, field: str, reason: Reason) -> SampleBuilder:
         """Say that a field could not be read, and why."""

@@ -6,10 +6,12 @@ import ctypes
 from collections.abc import Iterator
 from typing import Final
 
-from collectors.nvidia.calls import Call, number, numbers, structure
+from collectors.nvidia.calls import Arena, Call, Together, number, numbers, structure
 from collectors.nvidia.fields import ALL_LINKS, Field, FieldBatch
 from collectors.nvidia.reply import Replies, unsupported
 from collectors.nvidia.source import Handle, Source
+
+_ARENA_BYTES: Final = 1024
 
 FIELDS: Final[dict[str, Field]] = {
     "memory_temperature_celsius": 82,
@@ -32,15 +34,16 @@ class FastCalls:
 
     def __init__(self, source: Source, handle: Handle) -> None:
         self._source, self._handle = source, handle
-        self._every = tuple(_calls(source, handle))
+        self._arena = Arena(_ARENA_BYTES)
+        self._every = tuple(_calls(source, handle, self._arena))
         self._every_field = FieldBatch(source, handle, FIELDS)
-        self._calls: tuple[Call, ...] = self._every
+        self._calls: Together = Together((call for call in self._every if not call.stands_for), self._arena)
         self._fields: FieldBatch | None = self._every_field
 
     @property
     def count(self) -> int:
         """Driver calls of one tick."""
-        return len(self._calls) + (self._fields is not None)
+        return len(self._calls.calls) + (self._fields is not None)
 
     def read(self, *, everything: bool) -> Replies:
         """A reply by name; what is not asked has none, as if it were not supported."""
@@ -49,8 +52,7 @@ class FastCalls:
         replies: Replies = {}
         if self._fields is not None:
             self._fields.ask(replies)
-        for call in self._calls:
-            call.run(replies)
+        self._calls.run(replies)
         return replies
 
     def _look(self) -> Replies:
@@ -63,26 +65,27 @@ class FastCalls:
             known: Call | None = call
             while known is not None:
                 known.run(replies)
-                if not unsupported(replies[known.names[0]]):
+                if not unsupported(replies[known.name]):
                     kept.append(known)
                     break
                 known = known.otherwise
-        self._calls = tuple(kept)
+        self._calls = Together(kept, self._arena)
         fields = {name: field for name, field in FIELDS.items() if not unsupported(replies[name])}
         if self._fields is None or self._fields.names != tuple(fields):
             self._fields = FieldBatch(self._source, self._handle, fields) if fields else None
         return replies
 
 
-def _calls(source: Source, handle: Handle) -> Iterator[Call]:
+def _calls(source: Source, handle: Handle, arena: Arena) -> Iterator[Call]:
     n = source.nvml
-    yield memory(source, handle)
+    yield memory(source, handle, arena)
     yield structure(
         source,
         {"utilization_percent": "gpu", "memory_busy_percent": "memory"},
         "nvmlDeviceGetUtilizationRates",
         handle,
         room=n.c_nvmlUtilization_t(),
+        arena=arena,
     )
     yield structure(
         source,
@@ -90,7 +93,8 @@ def _calls(source: Source, handle: Handle) -> Iterator[Call]:
         "nvmlDeviceGetTemperatureV",
         handle,
         room=n.c_nvmlTemperature_v1_t(n.nvmlTemperature_v1, n.NVML_TEMPERATURE_GPU),
-        otherwise=number(source, "temperature_celsius", "nvmlDeviceGetTemperature", handle, n.NVML_TEMPERATURE_GPU),
+        arena=arena,
+        otherwise=number(source, "temperature_celsius", "nvmlDeviceGetTemperature", handle, n.NVML_TEMPERATURE_GPU, arena=arena),
     )
     yield structure(
         source,
@@ -98,24 +102,25 @@ def _calls(source: Source, handle: Handle) -> Iterator[Call]:
         "nvmlDeviceGetMarginTemperature",
         handle,
         room=n.c_nvmlMarginTemperature_v1_t(n.nvmlMarginTemperature_v1),
+        arena=arena,
     )
-    yield number(source, "sm_clock_megahertz", "nvmlDeviceGetClockInfo", handle, n.NVML_CLOCK_SM)
-    yield number(source, "memory_clock_megahertz", "nvmlDeviceGetClockInfo", handle, n.NVML_CLOCK_MEM)
+    yield number(source, "sm_clock_megahertz", "nvmlDeviceGetClockInfo", handle, n.NVML_CLOCK_SM, arena=arena)
+    yield number(source, "memory_clock_megahertz", "nvmlDeviceGetClockInfo", handle, n.NVML_CLOCK_MEM, arena=arena)
     wide = ctypes.c_ulonglong
-    before_535 = number(source, "clock_reasons", "nvmlDeviceGetCurrentClocksThrottleReasons", handle, room=wide)
-    yield number(source, "clock_reasons", "nvmlDeviceGetCurrentClocksEventReasons", handle, room=wide, otherwise=before_535)
-    yield number(source, "fan_percent", "nvmlDeviceGetFanSpeed", handle)
-    yield number(source, "performance_state", "nvmlDeviceGetPerformanceState", handle)
-    yield numbers(source, ("encoder_percent", ""), "nvmlDeviceGetEncoderUtilization", handle)
-    yield numbers(source, ("decoder_percent", ""), "nvmlDeviceGetDecoderUtilization", handle)
-    yield number(source, "power_milliwatts", "nvmlDeviceGetPowerUsage", handle, stands_for="power_instant_milliwatts")
+    before_535 = number(source, "clock_reasons", "nvmlDeviceGetCurrentClocksThrottleReasons", handle, room=wide, arena=arena)
+    yield number(source, "clock_reasons", "nvmlDeviceGetCurrentClocksEventReasons", handle, room=wide, otherwise=before_535, arena=arena)
+    yield number(source, "fan_percent", "nvmlDeviceGetFanSpeed", handle, arena=arena)
+    yield number(source, "performance_state", "nvmlDeviceGetPerformanceState", handle, arena=arena)
+    yield numbers(source, ("encoder_percent", ""), "nvmlDeviceGetEncoderUtilization", handle, arena=arena)
+    yield numbers(source, ("decoder_percent", ""), "nvmlDeviceGetDecoderUtilization", handle, arena=arena)
+    yield number(source, "power_milliwatts", "nvmlDeviceGetPowerUsage", handle, stands_for="power_instant_milliwatts", arena=arena)
     total_energy = "nvmlDeviceGetTotalEnergyConsumption"
-    yield number(source, "energy_total_millijoules", total_energy, handle, room=wide, stands_for="energy_millijoules")
+    yield number(source, "energy_total_millijoules", total_energy, handle, room=wide, stands_for="energy_millijoules", arena=arena)
     for name, policy in (("power", n.NVML_PERF_POLICY_POWER), ("thermal", n.NVML_PERF_POLICY_THERMAL)):
-        yield violation(source, handle, name, policy, stands_for=f"policy_{name}_nanoseconds")
+        yield violation(source, handle, name, policy, stands_for=f"policy_{name}_nanoseconds", arena=arena)
 
 
-def memory(source: Source, handle: Handle) -> Call:
+def memory(source: Source, handle: Handle, arena: Arena | None = None) -> Call:
     """Memory of a card or instance, reserved memory apart; before driver 510 there is none of that, and `used` had it in it."""
     n = source.nvml
     before_510 = structure(
@@ -124,6 +129,7 @@ def memory(source: Source, handle: Handle) -> Call:
         "nvmlDeviceGetMemoryInfo",
         handle,
         room=n.c_nvmlMemory_t(),
+        arena=arena,
     )
     return structure(
         source,
@@ -131,11 +137,12 @@ def memory(source: Source, handle: Handle) -> Call:
         "nvmlDeviceGetMemoryInfo_v2",
         handle,
         room=n.c_nvmlMemory_v2_t(n.nvmlMemory_v2),
+        arena=arena,
         otherwise=before_510,
     )
 
 
-def violation(source: Source, handle: Handle, name: str, policy: int, stands_for: str = "") -> Call:
+def violation(source: Source, handle: Handle, name: str, policy: int, stands_for: str = "", arena: Arena | None = None) -> Call:
     """Time spent below the asked clocks for one policy, in nanoseconds."""
     return structure(
         source,
@@ -144,5 +151,6 @@ def violation(source: Source, handle: Handle, name: str, policy: int, stands_for
         handle,
         policy,
         room=source.nvml.c_nvmlViolationTime_t(),
+        arena=arena,
         stands_for=stands_for,
     )

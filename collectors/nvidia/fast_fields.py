@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
 from collectors.nvidia.counters import Unwrapped
-from collectors.nvidia.readings import ABSENT, PLAIN_BELOW, active, first, percent, reading
+from collectors.nvidia.readings import ABSENT, BLANKS, active, first, percent, reading
 from collectors.nvidia.reply import Count32, Replies, Reply
-from schemas.builder import SampleBuilder
+from schemas.builder import SampleBuilder, Scaled
 from schemas.telemetry import v1
 from schemas.values import Absent, Reading
 
-_PLAIN: Final[tuple[tuple[str, str, float, Callable[[Reply | None, float], Reading]], ...]] = (
-    ("utilization_ratio", "utilization_percent", 1e-2, percent),
-    ("memory_busy_ratio", "memory_busy_percent", 1e-2, percent),
-    ("encoder_utilization_ratio", "encoder_percent", 1e-2, percent),
-    ("decoder_utilization_ratio", "decoder_percent", 1e-2, percent),
-    ("memory_used_bytes", "memory_used_bytes", 1, reading),
-    ("temperature_celsius", "temperature_celsius", 1, reading),
-    ("temperature_margin_celsius", "margin_celsius", 1, reading),
-    ("sm_clock_hertz", "sm_clock_megahertz", 1e6, reading),
-    ("memory_clock_hertz", "memory_clock_megahertz", 1e6, reading),
-    ("fan_ratio", "fan_percent", 1e-2, reading),
-    ("power_average_watts", "power_average_milliwatts", 1e-3, reading),
+_PLAIN: Final[tuple[Scaled, ...]] = (
+    ("utilization_ratio", "utilization_percent", 1e-2),
+    ("memory_busy_ratio", "memory_busy_percent", 1e-2),
+    ("encoder_utilization_ratio", "encoder_percent", 1e-2),
+    ("decoder_utilization_ratio", "decoder_percent", 1e-2),
+    ("memory_used_bytes", "memory_used_bytes", 1),
+    ("temperature_celsius", "temperature_celsius", 1),
+    ("temperature_margin_celsius", "margin_celsius", 1),
+    ("memory_temperature_celsius", "memory_temperature_celsius", 1),
+    ("sm_clock_hertz", "sm_clock_megahertz", 1e6),
+    ("memory_clock_hertz", "memory_clock_megahertz", 1e6),
+    ("fan_ratio", "fan_percent", 1e-2),
+    ("performance_state", "performance_state", 1),
+    ("power_average_watts", "power_average_milliwatts", 1e-3),
+    ("pcie_tx_bytes", "pcie_tx_bytes", 1),
+    ("pcie_rx_bytes", "pcie_rx_bytes", 1),
 )
-"""Field of the catalogue, name of the reply, factor, and what understands a reply that is no plain number."""
+_PERCENTS: Final = frozenset(name for name, reply, _ in _PLAIN if reply.endswith("_percent") and reply != "fan_percent")
 
 PROFILED: Final = (
     ("graphics_active_ratio", "graphics_active_percent"),
@@ -53,7 +56,7 @@ MIG_HIDES: Final = (
     *(name for name, _ in PROFILED),
 )
 """What the whole card's figure says nothing of while it is cut into instances."""
-_HIDDEN: Final = dict.fromkeys(MIG_HIDES, ABSENT["not_supported"])
+_PROFILE: Final[tuple[Scaled, ...]] = tuple((name, reply, 1e-2) for name, reply in PROFILED)
 
 _REASON_BIT: Final = {
     0x1: v1.ThrottleReason.THROTTLE_REASON_IDLE,
@@ -75,40 +78,45 @@ _PSTATE_UNKNOWN: Final = 32
 class Memory:
     """What must be remembered of a card between two replies."""
 
-    chosen: dict[str, tuple[str, float]] = field(default_factory=dict)
+    chosen: dict[str, str] = field(default_factory=dict)
     """Which of several sources of a field answered first; kept, because their counters start at different values."""
+    plan: tuple[Scaled, ...] = _PLAIN
+    """What is just a number times a factor; the chosen sources are among it."""
+    open: set[str] = field(default_factory=lambda: set(_EITHER))
+    """Fields of which no source has answered yet."""
     pcie_tx: Unwrapped = field(default_factory=Unwrapped)
     pcie_rx: Unwrapped = field(default_factory=Unwrapped)
 
 
 def fast_fields(builder: SampleBuilder, replies: Replies, profile: Replies, memory: Memory, *, mig: bool, seconds: float) -> None:
     """Set what is due each tick. `profile` is empty at the first read, which has nothing to compare with; `seconds` since the last."""
-    get = replies.get
-    said: dict[str, Reading] = {}
-    for name, reply, factor, otherwise in _PLAIN:
-        value = get(reply)
-        # Nearly all are plain numbers; the check in place saves half of the time that understanding a tick takes.
-        said[name] = value * factor if value.__class__ is int and value < PLAIN_BELOW else otherwise(value, factor)
-    for name, sources in _EITHER.items():
-        kept = memory.chosen.get(name)
-        if kept is None:
-            said[name] = _choose(name, sources, replies, memory)
-        else:
-            value, factor = get(kept[0]), kept[1]
-            said[name] = value * factor if value.__class__ is int and value < PLAIN_BELOW else reading(value, factor)
-    temperature, state = get("memory_temperature_celsius"), get("performance_state")
-    # Boards without the sensor answer 0.
-    said["memory_temperature_celsius"] = ABSENT["not_supported"] if temperature == 0 else reading(temperature, 1)
-    said["performance_state"] = ABSENT["error"] if state == _PSTATE_UNKNOWN else reading(state, 1)
-    said["throttle_reasons"] = throttle_reasons(get("clock_reasons"))
-    for name, reply in PROFILED if profile else ():
-        value = profile.get(reply)
-        said[name] = value * 1e-2 if value.__class__ is float and value <= 100 else active(value)
-    said["pcie_tx_bytes"] = _pcie(get("pcie_tx_bytes"), profile, "pcie_tx_mib_s", memory.pcie_tx, seconds)
-    said["pcie_rx_bytes"] = _pcie(get("pcie_rx_bytes"), profile, "pcie_rx_mib_s", memory.pcie_rx, seconds)
+    left = builder.scale(memory.plan, replies, BLANKS)
+    for name, reply, factor in left:
+        builder.set(name, _odd(name, replies.get(reply), factor, profile, memory, seconds))
+    for name in memory.open:
+        builder.set(name, _choose(name, replies, memory))
+    memory.open -= memory.chosen.keys()
+    if replies.get("memory_temperature_celsius") == 0:
+        builder.absent("memory_temperature_celsius", "not_supported")  # boards without the sensor answer 0
+    builder.set("throttle_reasons", throttle_reasons(replies.get("clock_reasons")))
+    if profile:
+        for name, reply, _ in builder.scale(_PROFILE, profile, ()):
+            if reply in profile:
+                builder.set(name, active(profile[reply]))
     if mig:
-        said.update(_HIDDEN)
-    builder.update(said)
+        for name in MIG_HIDES:
+            builder.absent(name, "not_supported")
+
+
+def _odd(name: str, reply: Reply | None, factor: float, profile: Replies, memory: Memory, seconds: float) -> Reading:
+    """What is no plain number in its range."""
+    if isinstance(reply, Count32) and name == "pcie_tx_bytes":
+        return _unwrapped(reply, profile, "pcie_tx_mib_s", memory.pcie_tx, seconds)
+    if isinstance(reply, Count32) and name == "pcie_rx_bytes":
+        return _unwrapped(reply, profile, "pcie_rx_mib_s", memory.pcie_rx, seconds)
+    if name == "performance_state" and reply == _PSTATE_UNKNOWN:
+        return ABSENT["error"]
+    return percent(reply) if name in _PERCENTS else reading(reply, factor)
 
 
 def throttle_reasons(reply: Reply | None) -> Reading:
@@ -118,18 +126,17 @@ def throttle_reasons(reply: Reply | None) -> Reading:
     return sum(1 << ours for theirs, ours in _REASON_BIT.items() if reply & theirs) if reply else 0
 
 
-def _choose(name: str, sources: tuple[tuple[str, float], ...], replies: Replies, memory: Memory) -> Reading:
+def _choose(name: str, replies: Replies, memory: Memory) -> Reading:
     """The first source that answers, which is kept: counters of two sources start at different values."""
-    for reply, factor in sources:
+    for reply, factor in _EITHER[name]:
         if not isinstance(reading(replies.get(reply), factor), Absent):
-            memory.chosen[name] = reply, factor
+            memory.chosen[name] = reply
+            memory.plan += ((name, reply, factor),)
             break
-    return first(sources, replies)
+    return first(_EITHER[name], replies)
 
 
-def _pcie(reply: Reply | None, profile: Replies, rate_name: str, counter: Unwrapped, seconds: float) -> Reading:
-    if not isinstance(reply, Count32):
-        return reading(reply, 1)
+def _unwrapped(reply: Count32, profile: Replies, rate_name: str, counter: Unwrapped, seconds: float) -> Reading:
     if not profile:
         return counter.begin(reply.value)
     rate = profile.get(rate_name)

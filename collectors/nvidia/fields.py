@@ -9,9 +9,9 @@ import ctypes
 import math
 import struct
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from collectors.nvidia.reply import FAILED, NOT_SUPPORTED, UNKNOWN, Count32, Replies, Reply
+from collectors.nvidia.reply import FAILED, FUNCTION_NOT_FOUND, NOT_SUPPORTED, UNKNOWN, Count32, Replies, Reply
 from collectors.nvidia.source import Handle, Source
 
 ALL_LINKS: Final = 0xFFFFFFFF
@@ -26,7 +26,56 @@ _MOST: Final = 64
 _ENTRY: Final = struct.Struct("=IIqqIIQ")
 """nvmlFieldValue_t: id, scope, timestamp, latency, type of the value, return code, value."""
 
+_LETTER: Final = {1: "I4x", 3: "Q", 4: "q", 5: "i4x", 6: "H6x"}
+"""struct's letters by nvmlValueType_t, for the union's eight bytes; a double may be no number and is looked at."""
+
+COUNT32: Final = (197, 198)
+"""Counters of bytes that drivers give as 32 bits."""
+
 _DOUBLE: Final = struct.Struct("=Q"), struct.Struct("=d")
+
+
+class _Part:
+    """As many fields as one call takes."""
+
+    def __init__(self, source: Source, handle: Handle, fields: list[tuple[str, Field]]) -> None:
+        self.names = tuple(name for name, _ in fields)
+        self._function = source.function("nvmlDeviceGetFieldValues")
+        blank = bytearray()
+        for _, field in fields:
+            number, scope = field if isinstance(field, tuple) else (field, 0)
+            # A value that the driver leaves untouched must not look like one that it gave.
+            blank += _ENTRY.pack(number, scope, 0, 0, 0, UNKNOWN, 0)
+        self._blank = bytes(blank)
+        self._room = (ctypes.c_char * len(blank))()
+        self._arguments = handle, len(fields), self._room
+        self._good: tuple[int, ...] = ()
+        """Type and return code of each value when all were answered, one after the other."""
+        self._read = _ENTRY
+
+    def ask(self, replies: Replies) -> None:
+        ctypes.memmove(self._room, self._blank, len(self._blank))
+        code = self._function(*self._arguments) if self._function is not None else FUNCTION_NOT_FOUND
+        if code:
+            replies.update(dict.fromkeys(self.names, FAILED[code]))
+            return
+        if self._good:
+            found = self._read.unpack(self._room)
+            if found[0::3] + found[1::3] == self._good:
+                replies.update(zip(self.names, found[2::3], strict=True))
+                return
+        entries = list(_ENTRY.iter_unpack(self._room.raw))
+        replies.update({name: decode(e[0], e[4], e[5], e[6]) for name, e in zip(self.names, entries, strict=True)})
+        self._learn(entries)
+
+    def _learn(self, entries: list[tuple[int, ...]]) -> None:
+        """Where every value was given as a type that struct reads by itself, read them so the next time."""
+        letters = [_LETTER.get(entry[4], "") if not (entry[4] == 1 and entry[0] in COUNT32) else "" for entry in entries]
+        if all(letters) and not any(entry[5] for entry in entries):
+            self._read = struct.Struct("=" + "".join(f"24xII{letter}" for letter in letters))
+            self._good = tuple(entry[4] for entry in entries) + (0,) * len(entries)
+        else:
+            self._good = ()
 
 
 class FieldBatch:
@@ -34,31 +83,13 @@ class FieldBatch:
 
     def __init__(self, source: Source, handle: Handle, fields: Mapping[str, Field]) -> None:
         self.names = tuple(fields)
-        self._function = source.function("nvmlDeviceGetFieldValues")
-        self._parts: list[tuple[tuple[str, ...], tuple[Any, ...], Any, bytes]] = []
         each = list(fields.items())
-        for first in range(0, len(each), _MOST):
-            part = each[first : first + _MOST]
-            blank = bytearray()
-            for _, field in part:
-                number, scope = field if isinstance(field, tuple) else (field, 0)
-                # A value that the driver leaves untouched must not look like one that it gave.
-                blank += _ENTRY.pack(number, scope, 0, 0, 0, UNKNOWN, 0)
-            room = (ctypes.c_char * len(blank))()
-            names = tuple(name for name, _ in part)
-            self._parts.append((names, (handle, len(part), room), room, bytes(blank)))
+        self._parts = [_Part(source, handle, each[first : first + _MOST]) for first in range(0, len(each), _MOST)]
 
     def ask(self, replies: Replies) -> None:
         """Put a reply for each of `names`."""
-        for names, arguments, room, blank in self._parts:
-            room.raw = blank
-            code = self._function(*arguments) if self._function is not None else 13
-            if code:
-                for name in names:
-                    replies[name] = FAILED[code]
-                continue
-            for name, (number, _, _, _, kind, result, raw) in zip(names, _ENTRY.iter_unpack(room.raw), strict=True):
-                replies[name] = raw if kind == 3 and not result else decode(number, kind, result, raw)  # most are of kind 3
+        for part in self._parts:
+            part.ask(replies)
 
 
 def decode(number: int, kind: int, result: int, raw: int) -> Reply:
@@ -71,7 +102,7 @@ def decode(number: int, kind: int, result: int, raw: int) -> Reply:
             value: float = _DOUBLE[1].unpack(_DOUBLE[0].pack(raw))[0]
             return value if math.isfinite(value) else FAILED[UNKNOWN]
         case 1:
-            return Count32(raw & 0xFFFFFFFF) if number in (197, 198) else raw & 0xFFFFFFFF
+            return Count32(raw & 0xFFFFFFFF) if number in COUNT32 else raw & 0xFFFFFFFF
         case 4:
             return raw - (1 << 64) if raw >> 63 else raw
         case 5:

@@ -24,7 +24,7 @@ METRICS: Final = {
 """nvmlGpmMetricId_t."""
 
 _NAMES: Final = tuple(METRICS)
-_METRIC: Final = struct.Struct("=IIdQQQ")
+_ANSWERS: Final = struct.Struct("=" + "4xId24x" * len(METRICS))
 """nvmlGpmMetric_t: id, return code, value, three pointers to names and unit."""
 
 
@@ -50,7 +50,9 @@ class Profiler:
             self._query.metrics[i].metricId = number
         self._reference = ctypes.byref(self._query)
         first = n.c_nvmlGpmMetricsGet_t.metrics.offset
-        self._answers = memoryview(self._query).cast("B")[first : first + _METRIC.size * len(METRICS)]
+        self._answers = memoryview(self._query).cast("B")[first : first + _ANSWERS.size]
+        kind = n.c_nvmlGpmMetricsGet_t
+        self._set_samples = kind.sample1.__set__, kind.sample2.__set__  # past the bindings' own __setattr__
 
     def read(self) -> Replies:
         """Percent (and MiB/s) since the last read; empty at the first, which has nothing to compare with."""
@@ -66,12 +68,16 @@ class Profiler:
         samples.append(new)
         if len(samples) < 2:
             return {}
-        self._query.sample1, self._query.sample2 = samples
+        for put, sample in zip(self._set_samples, samples, strict=True):
+            put(self._query, sample)
         code = self._get(self._reference) if self._get is not None else NOT_SUPPORTED
         if code:
             return dict.fromkeys(METRICS, FAILED[code])
-        answers = _METRIC.iter_unpack(self._answers)
-        return {name: FAILED[result] if result else value for name, (_, result, value, *_) in zip(_NAMES, answers, strict=True)}
+        answers = _ANSWERS.unpack(self._answers)
+        results, values = answers[0::2], answers[1::2]
+        if not any(results):
+            return dict(zip(_NAMES, values, strict=True))
+        return {name: FAILED[result] if result else value for name, result, value in zip(_NAMES, results, values, strict=True)}
 
     def close(self) -> None:
         """Free the samples."""

@@ -29,11 +29,8 @@ _FAST: Final = tuple(metric.name for metric in FAST)
 Scale = tuple[str, str, float]
 """Field of the catalogue, name of the reply, factor."""
 
-_ALL_ONES: Final = (0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF)
+BLANKS: Final = frozenset((0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF))
 """NVML_VALUE_NOT_AVAILABLE in 32 and 64 bits, where a call succeeds without a value."""
-
-PLAIN_BELOW: Final = 0xFFFFFFFF
-"""Whole numbers below this are themselves, whatever they stand for."""
 
 ROUNDING: Final = 1.02
 """A ratio so little above 1 is 1: SM activity is averaged over clocks that are not sampled at one instant."""
@@ -56,14 +53,14 @@ def reading(reply: Reply | None, factor: float) -> Reading:
         case str():
             return ABSENT["error"]
         case _:
-            if reply in _ALL_ONES:
+            if reply in BLANKS:
                 return ABSENT["error"]
             return reply if factor == 1 else reply * factor
 
 
 def percent(reply: Reply | None, factor: float = 1e-2) -> Reading:
     """A reply in percent as a ratio; 4294967295 and 200000 % are nothing a card can do: absent(out_of_range) (DCGM issue 199)."""
-    if isinstance(reply, int) and reply in _ALL_ONES:
+    if isinstance(reply, int) and reply in BLANKS:
         return ABSENT["out_of_range"]
     return reading(reply, factor)
 

@@ -54,7 +54,7 @@ class SlowCalls:
             known: Call | None = call if not call.stands_for or unsupported(replies[call.stands_for]) else None
             while known is not None:
                 known.run(replies)
-                known = known.otherwise if unsupported(replies[known.names[0]]) else None
+                known = known.otherwise if unsupported(replies[known.name]) else None
         if unsupported(replies["retired_pages_single_bit"]) and unsupported(replies["remapped_rows_correctable"]):
             replies |= self._retired_pages()
         if self._pcie_window and not counts_pcie_bytes:

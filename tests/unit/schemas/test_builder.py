@@ -74,3 +74,28 @@ def test_a_sample_needs_a_uid_and_a_known_field() -> None:
         SampleBuilder("")
     with pytest.raises(KeyError):
         SampleBuilder("a:1").set("power", 3)
+
+
+def test_scale_sets_what_is_a_number_in_its_range_and_gives_back_the_rest() -> None:
+    builder = SampleBuilder("fake:x").absent("power_watts", "stale")
+    plan = [
+        ("power_watts", "milliwatts", 1e-3),
+        ("temperature_celsius", "celsius", 1),
+        ("utilization_ratio", "percent", 1e-2),
+        ("memory_used_bytes", "bytes", 1),
+        ("fan_ratio", "fan", 1e-2),
+        ("sm_active_ratio", "sm", 1e-2),
+        ("remapped_rows_pending", "pending", 1),
+    ]
+    numbers = {"milliwatts": 1500, "percent": 101, "bytes": 0xFFFFFFFF, "fan": "ERR!", "sm": float("nan"), "pending": 1}
+    left = builder.scale(plan, numbers, {0xFFFFFFFF})
+    assert [field for field, _, _ in left] == [
+        "temperature_celsius",
+        "utilization_ratio",
+        "memory_used_bytes",
+        "fan_ratio",
+        "sm_active_ratio",
+    ]
+    sample = builder.build()
+    assert (sample.power_watts, sample.remapped_rows_pending) == (1.5, True)
+    assert not sample.absences

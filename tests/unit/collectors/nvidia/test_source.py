@@ -128,7 +128,7 @@ def test_more_fields_than_one_call_takes_are_asked_for_in_several(source: Source
 
 def test_a_field_that_the_driver_leaves_untouched_is_no_value(source: Source) -> None:
     batch = FieldBatch(source, source.handles()[0], {"a": 82})
-    batch._function = lambda *_: 0
+    batch._parts[0]._function = lambda *_: 0
     replies: Replies = {}
     batch.ask(replies)
     assert replies == {"a": Failed(999)}
