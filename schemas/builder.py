@@ -44,7 +44,27 @@ class SampleBuilder:
             raise ValueError("a sample needs a device uid (<vendor>:<uuid|serial|node:bdf>)")
         self._sample = v1.DeviceSample(uid=uid, index=index)
         self._absent: dict[str, Reason] = {}
+        self._grouped: dict[str, Reason] | None = None
         self.rejects: Counter[tuple[str, Reason]] = Counter()
+
+    def again(self) -> SampleBuilder:
+        """Another one that begins with all that this one has: for a device of which little changed since. `recount` when all is set."""
+        fresh = SampleBuilder.__new__(SampleBuilder)
+        fresh._sample = v1.DeviceSample()
+        fresh._sample.CopyFrom(self._sample)
+        fresh._absent, fresh._grouped = self._absent.copy(), self._grouped
+        fresh.rejects = Counter()
+        return fresh
+
+    def recount(self) -> SampleBuilder:
+        """Count every absence there is, also those that it began with."""
+        self.rejects = Counter(self._absent.items())
+        return self
+
+    @property
+    def has_info(self) -> bool:
+        """Whether the device's identity is attached."""
+        return self._sample.HasField("info")
 
     def set(self, field: str, value: Reading | None) -> SampleBuilder:
         """Set a field; an `Absent` is passed on to `absent`, None (nothing said) is absent(error)."""
@@ -107,10 +127,13 @@ class SampleBuilder:
 
     def build(self) -> v1.DeviceSample:
         """The finished sample; absences are grouped by reason, so that they cost bytes only where they occur."""
+        if self._grouped == self._absent:
+            return self._sample
         del self._sample.absences[:]
         by_reason: dict[Reason, list[int]] = {}
         for field, reason in self._absent.items():
             by_reason.setdefault(reason, []).append(BY_NAME[field].number)
         for reason, numbers in sorted(by_reason.items()):
             self._sample.absences.add(reason=NUMBER_OF_REASON[reason], field_number=sorted(numbers))
+        self._grouped = self._absent.copy()
         return self._sample

@@ -10,7 +10,7 @@ from collectors.events import Kind, Severity
 from collectors.nvidia import gpm
 from collectors.nvidia.device_info import Versions, device_info, set_peers
 from collectors.nvidia.fast import FastCalls
-from collectors.nvidia.fast_fields import Memory
+from collectors.nvidia.fast_fields import Last, Memory
 from collectors.nvidia.identity import identity, topology
 from collectors.nvidia.links import Links
 from collectors.nvidia.partitions import Partition
@@ -57,6 +57,8 @@ class Card:
     levels: dict[str, int] = field(default_factory=dict)
     remote_bdfs: tuple[str, ...] = ()
     memory: Memory = field(default_factory=Memory)
+    last: Last | None = None
+    """The last fast tick, where the next may begin with it."""
     limits: Limits = field(default_factory=Limits)
     lost: bool = False
     said_lost: bool = False
@@ -169,7 +171,7 @@ class Cards:
         source, settings = self._source, self._settings
         if card.session == source.sessions:
             card.close()
-        card.handle, card.session, card.dead, card.lost = handle, source.sessions, 0, False
+        card.handle, card.session, card.dead, card.lost, card.last = handle, source.sessions, 0, False, None
         card.fast = FastCalls(source, handle)
         card.slow = SlowCalls(source, handle, self.driver_version, pcie_window=settings.pcie_window)
         card.links = Links(source, handle) if settings.link_errors else None

@@ -56,7 +56,10 @@ MIG_HIDES: Final = (
     *(name for name, _ in PROFILED),
 )
 """What the whole card's figure says nothing of while it is cut into instances."""
+_MEANS: Final = frozenset(("clock_reasons", *(reply for sources in _EITHER.values() for reply, _ in sources)))
+"""Replies that say something beside the plain ones."""
 _PROFILE: Final[tuple[Scaled, ...]] = tuple((name, reply, 1e-2) for name, reply in PROFILED)
+_PROFILE_BY_REPLY: Final = {entry[1]: entry for entry in _PROFILE}
 
 _REASON_BIT: Final = {
     0x1: v1.ThrottleReason.THROTTLE_REASON_IDLE,
@@ -82,6 +85,10 @@ class Memory:
     """Which of several sources of a field answered first; kept, because their counters start at different values."""
     plan: tuple[Scaled, ...] = _PLAIN
     """What is just a number times a factor; the chosen sources are among it."""
+    by_reply: dict[str, Scaled] = field(default_factory=lambda: {entry[1]: entry for entry in _PLAIN})
+    """The plan by the name of the reply."""
+    counts_32: bool = False
+    """Whether a counter has to be unwrapped at each tick."""
     open: set[str] = field(default_factory=lambda: set(_EITHER))
     """Fields of which no source has answered yet."""
     pcie_tx: Unwrapped = field(default_factory=Unwrapped)
@@ -108,8 +115,44 @@ def fast_fields(builder: SampleBuilder, replies: Replies, profile: Replies, memo
             builder.absent(name, "not_supported")
 
 
+@dataclass(frozen=True, slots=True)
+class Last:
+    """What a card answered at the tick before, and what was made of it."""
+
+    replies: Replies
+    profile: Replies
+    builder: SampleBuilder
+
+
+def fast_changes(last: Last, replies: Replies, profile: Replies, memory: Memory) -> SampleBuilder | None:
+    """The same as fast_fields makes, from what it made at the tick before and what is no longer equal; None where that cannot be.
+
+    Much of what a card says stays as it is from one second to the next: modes, clocks, limits that hold, all of an idle card.
+    """
+    if memory.counts_32 or len(replies) != len(last.replies) or len(profile) != len(last.profile) or not profile:
+        return None
+    changed = [(name, value) for name, value in replies.items() - last.replies.items() if name in _MEANS or name in memory.by_reply]
+    plan = [memory.by_reply[name] for name, _ in changed if name in memory.by_reply]
+    if len(plan) + any(name == "clock_reasons" for name, _ in changed) != len(changed):
+        return None
+    builder = last.builder.again()
+    for name, reply, factor in builder.scale(plan, replies, BLANKS):
+        builder.set(name, _odd(name, replies.get(reply), factor, profile, memory, 0.0))
+    for reply, value in changed:
+        if reply == "clock_reasons":
+            builder.set("throttle_reasons", throttle_reasons(value))
+        elif reply == "memory_temperature_celsius" and value == 0:
+            builder.absent("memory_temperature_celsius", "not_supported")
+    active_now = [_PROFILE_BY_REPLY[name] for name, _ in profile.items() - last.profile.items() if name in _PROFILE_BY_REPLY]
+    for name, reply, _ in builder.scale(active_now, profile, ()):
+        builder.set(name, active(profile[reply]))
+    return builder.recount()
+
+
 def _odd(name: str, reply: Reply | None, factor: float, profile: Replies, memory: Memory, seconds: float) -> Reading:
     """What is no plain number in its range."""
+    if isinstance(reply, Count32):
+        memory.counts_32 = True
     if isinstance(reply, Count32) and name == "pcie_tx_bytes":
         return _unwrapped(reply, profile, "pcie_tx_mib_s", memory.pcie_tx, seconds)
     if isinstance(reply, Count32) and name == "pcie_rx_bytes":
@@ -132,6 +175,7 @@ def _choose(name: str, replies: Replies, memory: Memory) -> Reading:
         if not isinstance(reading(replies.get(reply), factor), Absent):
             memory.chosen[name] = reply
             memory.plan += ((name, reply, factor),)
+            memory.by_reply[reply] = name, reply, factor
             break
     return first(_EITHER[name], replies)
 

@@ -145,7 +145,8 @@ class Plugin:
         builders: list[SampleBuilder] = []
         for card in self.cards:
             for builder, info in self._read_one(card, slow, deadline, at):
-                builder.info(info)
+                if not builder.has_info:
+                    builder.info(info)
                 builders.append(builder)
         if slow:
             self.cards.join_links()
@@ -183,6 +184,8 @@ class Plugin:
                 (all_absent(part.info.uid, part.info.index, why_not, slow=card.lost or bool(self._broken)), part.info)  # type: ignore[arg-type]  # one of two literals
                 for part in card.parts.values()
             ]
+        if not slow and not card.parts and not partitions.due(card, at):
+            return []
         if slow or partitions.due(card, at):
             partitions.look(self.source, card, lambda: self.cards.open(card, card.handle), self._say, at)
         partitions.update_utilization(self.source, card)
@@ -206,6 +209,8 @@ class Plugin:
                 borrowed.fill(builder, f"{unique}/gi{part.gpu_instance_id}")
 
     def _tell_presence(self, card: Card) -> None:
+        if card.lost == card.said_lost:
+            return
         name = f"{card.info.model} {card.info.bdf}"
         if card.lost and not card.said_lost:
             card.said_lost = True

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from collectors.nvidia.device_info import set_fabric
-from collectors.nvidia.fast_fields import PROFILED, fast_fields
+from collectors.nvidia.fast_fields import PROFILED, Last, fast_changes, fast_fields
 from collectors.nvidia.identity import license_state
 from collectors.nvidia.links import link_fields
 from collectors.nvidia.readings import all_absent, dead, lost
@@ -29,20 +29,27 @@ def read_card(source: Source, card: Card, *, slow: bool, at: float, meminfo: Cal
     """Every due field said or absent; sets `card.lost` and `card.dead`. `at` is the monotonic clock in seconds."""
     uid, index = card.info.uid, card.index
     if card.lost or card.fast is None:
-        card.lost = True
+        card.lost, card.last = True, None
         return all_absent(uid, index, "lost")
     replies = card.fast.read(everything=slow or not card.read_at)
     card.lost = lost(replies)
     if card.lost:
+        card.last = None
         return all_absent(uid, index, "lost")
     card.dead = dead(replies) or 0
     if card.dead in SESSION_CODES:
+        card.last = None
         return all_absent(uid, index, "error", slow=slow)
     card.dead = 0
     _memory(card, replies, slow=slow, meminfo=meminfo)
     profile = card.profiler.read() if card.profiler is not None else _NO_ACTIVITY
-    builder = SampleBuilder(uid, index)
-    fast_fields(builder, replies, profile, card.memory, mig=card.mig, seconds=at - card.read_at if card.read_at else 0.0)
+    builder = None
+    if card.last is not None and not slow:
+        builder = fast_changes(card.last, replies, profile, card.memory)
+    if builder is None:
+        builder = SampleBuilder(uid, index)
+        fast_fields(builder, replies, profile, card.memory, mig=card.mig, seconds=at - card.read_at if card.read_at else 0.0)
+    card.last = None if slow or card.mig else Last(replies, profile, builder)
     card.read_at = at
     if slow:
         _read_slow(source, card, builder, replies)
