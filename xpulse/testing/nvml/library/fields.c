@@ -14,14 +14,15 @@ static uint field_type(uint id) { /* 0 double, 1 unsigned int, 3 unsigned long l
 static bool counts_bytes_of_links(uint id) { return (id >= 138 && id <= 141) || (id >= 201 && id <= 204); }
 static bool of_links(uint id) { return counts_bytes_of_links(id) || (id >= 161 && id <= 168) || (id >= 205 && id <= 222) || (id >= 235 && id <= 250) || (id >= 289 && id <= 296); }
 
-/* Unscoped calls leave the scope 0, which is link 0 as well: only a field of links that has words for single links heeds it. */
+/* Unscoped calls leave the scope 0, which is link 0: bytes are then that link's, as real drivers have it. Another field of links heeds
+ * the scope only where it has words for single links. */
 static ret field_number(const device *d, const field_value *f, const node **found, ull *number) {
     char plain[16], scoped[32], each[24];
     snprintf(plain, sizeof plain, "%u", f->field);
     snprintf(scoped, sizeof scoped, "%u:%u", f->field, f->scope);
     snprintf(each, sizeof each, "%u:each", f->field);
     const node *total = find_in(d, "fields", plain), *one = find_in(d, "fields", scoped), *of_each = find_in(d, "fields", each);
-    bool all = f->scope == 0xFFFFFFFF || (!f->scope && !one && !of_each);
+    bool all = f->scope == 0xFFFFFFFF || (!f->scope && !one && !of_each && !counts_bytes_of_links(f->field));
     if (!of_links(f->field)) {
         *found = one ? one : total;
     } else if (all) {
