@@ -142,15 +142,13 @@ class Plugin:
         return Reading((reading,), events, rejects)
 
     def _read_all(self, slow: bool, deadline: float, at: float) -> list[SampleBuilder]:
-        builders: list[SampleBuilder] = []
-        for card in self.cards:
-            for builder, info in self._read_one(card, slow, deadline, at):
-                if not builder.has_info:
-                    builder.info(info)
-                builders.append(builder)
+        read = [one for card in self.cards for one in self._read_one(card, slow, deadline, at)]
         if slow:
-            self.cards.join_links()
-        return builders
+            self.cards.join_links()  # what each card said of its links is part of the others' identity
+        for builder, info in read:
+            if not builder.has_info:
+                builder.info(info)
+        return [builder for builder, _ in read]
 
     def _read_one(self, card: Card, slow: bool, deadline: float, at: float) -> list[tuple[SampleBuilder, v1.DeviceInfo]]:
         """The card's sample and those of its parts; whatever goes wrong in here is this card's."""
