@@ -77,7 +77,7 @@ def device_info(replies: Replies, node: str, index: int, versions: Versions | No
         found.power_limit_max_watts = limit / 1000
     if minor >= 0:
         found.minor_number = minor
-    if numa >= 0 and numa != 0xFFFFFFFF:
+    if numa >= 0:
         found.numa_node = numa
     if tray >= 0 and found.chassis_serial:
         found.tray_index = tray
@@ -121,5 +121,6 @@ def _told(replies: Replies, name: str) -> str:
 
 
 def _number(replies: Replies, name: str, otherwise: int) -> int:
+    """The reply where it is a number; all ones is none."""
     reply = replies.get(name)
-    return reply if isinstance(reply, int) else otherwise
+    return reply if isinstance(reply, int) and reply < 0xFFFFFFFF else otherwise

@@ -39,6 +39,7 @@ class FastCalls:
         self._every_field = FieldBatch(source, handle, FIELDS)
         self._calls: Together = Together((call for call in self._every if not call.stands_for), self._arena)
         self._fields: FieldBatch | None = self._every_field
+        self._looked = False
 
     @property
     def count(self) -> int:
@@ -47,7 +48,8 @@ class FastCalls:
 
     def read(self, *, everything: bool) -> Replies:
         """A reply by name; what is not asked has none, as if it were not supported."""
-        if everything:
+        if everything or not self._looked:
+            self._looked = True
             return self._look()
         replies: Replies = {}
         if self._fields is not None:
