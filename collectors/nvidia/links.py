@@ -37,6 +37,9 @@ _FIELDS: Final = {
 }
 _CALL_COUNTERS: Final = {"replay": 0, "recovery": 1, "crc_flit": 2, "crc_data": 3}
 """nvmlNvLinkErrorCounter_t."""
+_ALL_ONES_32: Final = 0xFFFFFFFF
+_ALL_ONES_64: Final = 0xFFFFFFFFFFFFFFFF
+"""NVML_VALUE_NOT_AVAILABLE."""
 _SWITCH: Final = 2
 _GPU: Final = 0
 """nvmlIntNvLinkDeviceType_t."""
@@ -158,10 +161,10 @@ def _message(index: int, link: Replies) -> v1.InterconnectLink:
         in_bytes, in_kibibytes = link.get(f"{direction}_bytes"), link.get(f"{direction}_kibibytes")
         numbers[f"{direction}_bytes"] = in_bytes if not unsupported(in_bytes) else _times(in_kibibytes, 1024)
     for name, value in numbers.items():
-        if isinstance(value, int) and 0 <= value < (1 << 64) - 1:
+        if isinstance(value, int) and 0 <= value < (_ALL_ONES_32 if name == "version" else _ALL_ONES_64):
             setattr(made, name, value)
     speed = link.get("speed_megabytes")
-    if isinstance(speed, int) and speed:
+    if isinstance(speed, int) and 0 < speed < _ALL_ONES_32:
         made.speed_bytes_per_second = speed * 1e6
     kind = link.get("remote_type")
     if kind in (_GPU, _SWITCH):
