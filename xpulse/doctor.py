@@ -6,7 +6,7 @@ import os
 import shutil
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distributions, version
 from typing import TYPE_CHECKING, Final, Literal
@@ -20,12 +20,13 @@ LEAST_FREE_BYTES: Final = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """`remedy` is empty where there is nothing to do."""
+    """`remedy` is empty where there is nothing to do, `lost` (what is missed until it is done) where nothing is."""
 
     level: Level
     subject: str
     text: str
     remedy: str = ""
+    lost: str = ""
 
 
 def python() -> Iterator[Diagnosis]:
@@ -131,16 +132,22 @@ def ports(settings: Settings) -> Iterator[Diagnosis]:
 
 def examine(settings: Settings) -> list[Diagnosis]:
     """All checks; one that breaks is itself a finding."""
-    checks: tuple[tuple[str, Callable[[], Iterator[Diagnosis]]], ...] = (
-        ("python", python),
-        ("packages", packages),
-        ("shadowing", shadowing),
-        ("accelerators", accelerators),
-        ("disk", lambda: memory_and_disk(settings)),
-        ("bus", lambda: bus(settings)),
-        ("store", lambda: store(settings)),
-        ("ports", lambda: ports(settings)),
+    return findings(
+        [
+            ("python", python),
+            ("packages", packages),
+            ("shadowing", shadowing),
+            ("accelerators", accelerators),
+            ("disk", lambda: memory_and_disk(settings)),
+            ("bus", lambda: bus(settings)),
+            ("store", lambda: store(settings)),
+            ("ports", lambda: ports(settings)),
+        ]
     )
+
+
+def findings(checks: Iterable[tuple[str, Callable[[], Iterable[Diagnosis]]]]) -> list[Diagnosis]:
+    """What the named checks find; one that breaks is itself a finding."""
     found: list[Diagnosis] = []
     for name, check in checks:
         try:
