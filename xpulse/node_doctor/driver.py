@@ -142,7 +142,10 @@ def _on_bus(where: Where) -> list[str]:
 
 
 def _module_version(where: Where) -> str:
-    for path, pattern in (("/sys/module/nvidia/version", r"^([\d.]+)"), ("/proc/driver/nvidia/version", r"Kernel Module\D*([\d.]+)")):
+    for path, pattern in (
+        ("/sys/module/nvidia/version", r"^([\d.]+)"),
+        ("/proc/driver/nvidia/version", r"Kernel Module.*?\s(\d+\.\d[\d.]*)\s"),
+    ):
         try:
             found = re.search(pattern, where.path(path).read_text(errors="replace"))
         except OSError:
