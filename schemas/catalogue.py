@@ -103,6 +103,18 @@ def metric(name: str) -> Metric:
         raise KeyError(f"no metric {name!r} in the catalogue (schemas/telemetry/v1/sample.proto); nearest: {near}") from None
 
 
+def state_name(metric: Metric, value: float) -> str:
+    """What the number of a metric with `states` stands for, in words: reset device; state N where this release has no name for it."""
+    known = getattr(v1, metric.states).DESCRIPTOR.values_by_number
+    number = round(value)
+    if number not in known:
+        return f"state {number}"
+    prefix = known[min(known)].name
+    while not all(one.name.startswith(prefix) for one in known.values()):
+        prefix = prefix[:-1]
+    return str(known[number].name.removeprefix(prefix[: prefix.rfind("_") + 1])).lower().replace("_", " ")
+
+
 def throttle_names(bits: int) -> list[str]:
     """Names of the reasons in a `throttle_reasons` bit set, lower case; an unknown bit is `bit_N`."""
     known = v1.ThrottleReason.DESCRIPTOR.values_by_number

@@ -64,7 +64,9 @@ class BusCheck:
         unlisted = {bdf: device for bdf, device in expected(devices, self._given()).items() if bdf not in listed}
         again = {bdf: device for bdf, device in unlisted.items() if bdf in self._suspects}
         events = [self._missing(device, now_ns) for bdf, device in again.items() if bdf not in self._said_missing]
-        self._said_missing = frozenset(again)
+        if self._said_missing and not unlisted:  # of the whole source: who was missing may never have had a name
+            events.append(event(self._where, "added", now_ns, "the driver shows every GPU of the PCI bus again", "info"))
+        self._said_missing = frozenset(again) if unlisted else frozenset()
         events += self._gone(there, now_ns)
         look_anew = any(bdf not in self._suspects for bdf in unlisted)
         self._suspects = frozenset(unlisted)

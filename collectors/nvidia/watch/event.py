@@ -11,7 +11,7 @@ from schemas.identity import NodeRef
 from schemas.telemetry import v1
 
 SOURCE: Final = "nvidia"
-Kind = Literal["xid", "vendor_log", "lost", "missing", "reconfigured"]
+Kind = Literal["xid", "vendor_log", "lost", "missing", "added", "reconfigured"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from schemas.catalogue import BY_NAME, throttle_names
+from schemas.catalogue import BY_NAME, state_name, throttle_names
 from schemas.identity import device_entity
 from streams.operators.detect import thresholds
 from streams.operators.detect.columns import Columns, Reader, Taken, rounds
@@ -148,6 +148,9 @@ def _findings(state: Samples, columns: Columns, where: NDArray[np.intp], cells: 
                 words["probability"] = f"{value:.2f}"
                 words["value"] = quantity(held, unit, ratio=ratio)
                 limit = rule.when.score
+            case _ if metric in BY_NAME and BY_NAME[metric].states:
+                words["value"] = state_name(BY_NAME[metric], value)
+                limit = None
             case _:
                 pass
         evidence = dict(words)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from schemas.catalogue import BY_NAME, CATALOGUE, metric, throttle_names
+from schemas.catalogue import BY_NAME, CATALOGUE, metric, state_name, throttle_names
 from schemas.telemetry import v1
 
 UNIT_OF_SUFFIX = {
@@ -62,3 +62,10 @@ def test_throttle_names_keep_unknown_bits() -> None:
     assert throttle_names(0b1000100) == ["software_power_cap", "hardware_thermal"]
     assert throttle_names(1 << 30) == ["bit_30"]
     assert throttle_names(0) == []
+
+
+def test_states_are_named_in_words() -> None:
+    assert state_name(metric("recovery_action"), 4.0) == "drain and reset"
+    assert state_name(metric("recovery_action"), 0) == "none"
+    assert state_name(metric("compute_mode"), 3) == "exclusive process"
+    assert state_name(metric("fabric_state"), 12) == "state 12"

@@ -53,6 +53,10 @@ def test_a_card_that_the_driver_does_not_show_is_missing_at_the_second_look(host
     assert second.events[0].severity == v1.Severity.SEVERITY_CRITICAL
     assert "dmesg" in second.events[0].text
     assert third == News()
+    again = host.look(A, B)
+    assert told(again) == [("added", "", "")]
+    assert again.events[0].severity == v1.Severity.SEVERITY_INFO
+    assert host.look(A, B) == News()
 
 
 def test_a_new_session_that_shows_it_says_nothing(host: Host) -> None:
@@ -65,7 +69,7 @@ def test_a_card_that_was_listed_before_is_missing_by_its_name(host: Host) -> Non
     host.look(A, B)
     host.look(A)
     assert told(host.look(A)) == [("missing", B.uid, B.bdf)]
-    host.look(A, B)
+    assert told(host.look(A, B)) == [("added", "", "")]
     host.look(A)
     assert told(host.look(A)) == [("missing", B.uid, B.bdf)]
 
