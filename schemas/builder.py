@@ -48,17 +48,18 @@ class SampleBuilder:
         self.rejects: Counter[tuple[str, Reason]] = Counter()
 
     def again(self) -> SampleBuilder:
-        """Another one that begins with all that this one has: for a device of which little changed since. `recount` when all is set."""
+        """Another one that begins with all that this one has, its count of absences included: for a device of which little changed."""
         fresh = SampleBuilder.__new__(SampleBuilder)
         fresh._sample = v1.DeviceSample()
         fresh._sample.CopyFrom(self._sample)
         fresh._absent, fresh._grouped = self._absent.copy(), self._grouped
-        fresh.rejects = Counter()
+        fresh.rejects = self.rejects
         return fresh
 
-    def recount(self) -> SampleBuilder:
-        """Count every absence there is, also those that it began with."""
-        self.rejects = Counter(self._absent.items())
+    def recount(self, *, odd: bool) -> SampleBuilder:
+        """After `again`: count every absence there is, once. `odd` says that one was said since."""
+        if odd or self._absent != self._grouped:
+            self.rejects = Counter(self._absent.items())
         return self
 
     @property

@@ -84,14 +84,15 @@ class Together:
         self._read = struct.Struct(form).unpack_from
         self._memory = arena.memory
 
-    def run(self, replies: Replies) -> None:
-        """Ask all, and put a reply for each name."""
+    def run(self, replies: Replies) -> bool:
+        """Ask all, and put a reply for each name; True where every call answered."""
         codes = [function(*arguments) for function, arguments in self._asked]
         if any(codes):
             for call, code in zip(self.calls, codes, strict=True):
                 call.take(code, replies)
-        else:
-            replies.update(zip(self._names, self._read(self._memory), strict=True))
+            return False
+        replies.update(zip(self._names, self._read(self._memory), strict=True))
+        return True
 
 
 def number(

@@ -40,6 +40,8 @@ class FastCalls:
         self._calls: Together = Together((call for call in self._every if not call.stands_for), self._arena)
         self._fields: FieldBatch | None = self._every_field
         self._looked = False
+        self.all_answered = False
+        """Whether every reply of the last read is a value, as on a healthy card nearly always."""
 
     @property
     def count(self) -> int:
@@ -49,12 +51,11 @@ class FastCalls:
     def read(self, *, everything: bool) -> Replies:
         """A reply by name; what is not asked has none, as if it were not supported."""
         if everything or not self._looked:
-            self._looked = True
+            self._looked, self.all_answered = True, False
             return self._look()
         replies: Replies = {}
-        if self._fields is not None:
-            self._fields.ask(replies)
-        self._calls.run(replies)
+        good = self._fields is None or self._fields.ask(replies)
+        self.all_answered = self._calls.run(replies) and good
         return replies
 
     def _look(self) -> Replies:

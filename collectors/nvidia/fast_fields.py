@@ -59,7 +59,6 @@ MIG_HIDES: Final = (
 _MEANS: Final = frozenset(("clock_reasons", *(reply for sources in _EITHER.values() for reply, _ in sources)))
 """Replies that say something beside the plain ones."""
 _PROFILE: Final[tuple[Scaled, ...]] = tuple((name, reply, 1e-2) for name, reply in PROFILED)
-_PROFILE_BY_REPLY: Final = {entry[1]: entry for entry in _PROFILE}
 
 _REASON_BIT: Final = {
     0x1: v1.ThrottleReason.THROTTLE_REASON_IDLE,
@@ -131,22 +130,29 @@ def fast_changes(last: Last, replies: Replies, profile: Replies, memory: Memory)
     """
     if memory.counts_32 or len(replies) != len(last.replies) or len(profile) != len(last.profile) or not profile:
         return None
-    changed = [(name, value) for name, value in replies.items() - last.replies.items() if name in _MEANS or name in memory.by_reply]
-    plan = [memory.by_reply[name] for name, _ in changed if name in memory.by_reply]
-    if len(plan) + any(name == "clock_reasons" for name, _ in changed) != len(changed):
-        return None
+    before = last.replies
+    changed = [name for name, value in replies.items() if before.get(name) != value and (name in memory.by_reply or name in _MEANS)]
+    plan = [memory.by_reply[name] for name in changed if name in memory.by_reply]
+    reasons = "clock_reasons" in changed
+    if len(plan) + reasons != len(changed):
+        return None  # a source that was silent answers
     builder = last.builder.again()
-    for name, reply, factor in builder.scale(plan, replies, BLANKS):
+    left = builder.scale(plan, replies, BLANKS)
+    for name, reply, factor in left:
         builder.set(name, _odd(name, replies.get(reply), factor, profile, memory, 0.0))
-    for reply, value in changed:
-        if reply == "clock_reasons":
-            builder.set("throttle_reasons", throttle_reasons(value))
-        elif reply == "memory_temperature_celsius" and value == 0:
-            builder.absent("memory_temperature_celsius", "not_supported")
-    active_now = [_PROFILE_BY_REPLY[name] for name, _ in profile.items() - last.profile.items() if name in _PROFILE_BY_REPLY]
-    for name, reply, _ in builder.scale(active_now, profile, ()):
-        builder.set(name, active(profile[reply]))
-    return builder.recount()
+    if reasons:
+        builder.set("throttle_reasons", throttle_reasons(replies["clock_reasons"]))
+    cold = "memory_temperature_celsius" in changed and replies["memory_temperature_celsius"] == 0
+    if cold:
+        builder.absent("memory_temperature_celsius", "not_supported")
+    if profile is not last.profile:
+        then = last.profile
+        moved = [entry for entry in _PROFILE if profile.get(entry[1]) != then.get(entry[1])]
+        strange = builder.scale(moved, profile, ())
+        for name, reply, _ in strange:
+            builder.set(name, active(profile[reply]))
+        left += strange
+    return builder.recount(odd=bool(left) or reasons or cold)
 
 
 def _odd(name: str, reply: Reply | None, factor: float, profile: Replies, memory: Memory, seconds: float) -> Reading:

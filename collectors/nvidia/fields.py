@@ -53,20 +53,21 @@ class _Part:
         """Type and return code of each value when all were answered, one after the other."""
         self._read = _ENTRY
 
-    def ask(self, replies: Replies) -> None:
+    def ask(self, replies: Replies) -> bool:
         ctypes.memmove(self._room, self._blank, len(self._blank))
         code = self._function(*self._arguments) if self._function is not None else FUNCTION_NOT_FOUND
         if code:
             replies.update(dict.fromkeys(self.names, FAILED[code]))
-            return
+            return False
         if self._good:
             found = self._read.unpack(self._room)
             if found[0::3] + found[1::3] == self._good:
                 replies.update(zip(self.names, found[2::3], strict=True))
-                return
+                return True
         entries = list(_ENTRY.iter_unpack(self._room.raw))
         replies.update({name: decode(e[0], e[4], e[5], e[6]) for name, e in zip(self.names, entries, strict=True)})
         self._learn(entries)
+        return bool(self._good)
 
     def _learn(self, entries: list[tuple[int, ...]]) -> None:
         """Where every value was given as a type that struct reads by itself, read them so the next time."""
@@ -86,10 +87,10 @@ class FieldBatch:
         each = list(fields.items())
         self._parts = [_Part(source, handle, each[first : first + _MOST]) for first in range(0, len(each), _MOST)]
 
-    def ask(self, replies: Replies) -> None:
-        """Put a reply for each of `names`."""
-        for part in self._parts:
-            part.ask(replies)
+    def ask(self, replies: Replies) -> bool:
+        """Put a reply for each of `names`; True where each is known to be a value."""
+        good = [part.ask(replies) for part in self._parts]
+        return all(good)
 
 
 def decode(number: int, kind: int, result: int, raw: int) -> Reply:

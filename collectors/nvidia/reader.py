@@ -32,14 +32,11 @@ def read_card(source: Source, card: Card, *, slow: bool, at: float, meminfo: Cal
         card.lost, card.last = True, None
         return all_absent(uid, index, "lost")
     replies = card.fast.read(everything=slow or not card.read_at)
-    card.lost = lost(replies)
-    if card.lost:
-        card.last = None
-        return all_absent(uid, index, "lost")
-    card.dead = dead(replies) or 0
-    if card.dead in SESSION_CODES:
-        card.last = None
-        return all_absent(uid, index, "error", slow=slow)
+    if not card.fast.all_answered:
+        card.lost, card.dead = lost(replies), dead(replies) or 0
+        if card.lost or card.dead in SESSION_CODES:
+            card.last = None
+            return all_absent(uid, index, "lost" if card.lost else "error", slow=card.lost or slow)
     card.dead = 0
     _memory(card, replies, slow=slow, meminfo=meminfo)
     profile = card.profiler.read() if card.profiler is not None else _NO_ACTIVITY
