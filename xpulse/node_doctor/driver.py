@@ -18,6 +18,10 @@ from xpulse.node_doctor.symbols import LOST
 from xpulse.node_doctor.where import Where
 
 EVERYTHING: Final = "everything that the cards say"
+_MODULE_VERSIONS: Final = {
+    "/sys/module/nvidia/version": r"^([\d.]+)",
+    "/proc/driver/nvidia/version": r"Kernel Module.*?\s(\d+\.\d[\d.]*)\s",
+}
 _LIBRARY_NOT_FOUND: Final = 12
 _NOT_LOADED: Final = 9
 _NO_PERMISSION: Final = 4
