@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -228,3 +230,28 @@ def test_an_endpoint_that_cannot_prove_itself_gets_nothing(tls_collector: OtelCo
     assert (totals.sent, totals.failed) == (0, {})
     assert totals.dropped["shutdown"] > 0
     assert "certificate" in totals.trouble.lower()
+
+
+def test_an_agent_without_a_bus_pushes_what_its_plugin_reads(own_collector: OtelCollector, tmp_path: Path) -> None:
+    plugins = {"nvidia": {"enabled": False}, "kernel": {"enabled": False}, "simulated": {"settings": {"nodes": 1, "devices_per_node": 2}}}
+    settings = {
+        "cluster": "prod-a",
+        "node": "gpu-7",
+        "state_dir": str(tmp_path),
+        "health": {"port": 0},
+        "northbound": {"kafka": False, "otlp": {"enabled": True, "endpoint": own_collector.http, "interval_seconds": 1}},
+        "collectors": {"plugins": plugins},
+    }
+    file = tmp_path / "xpulse.yaml"
+    file.write_text(json.dumps(settings))
+    command = [sys.executable, "-m", "xpulse.cli.main", "--config", str(file), "agent"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as agent:
+        try:
+            points = own_collector.received(50)
+        finally:
+            agent.terminate()
+            said = agent.communicate(timeout=10)[1]
+    assert agent.returncode == 0, said
+    assert {attributes(p)["xpulse.simulated"] for p in points} == {True}
+    assert len({attributes(p)["hw.id"] for p in points}) == 2
+    assert {"hw.power", "hw.gpu.utilization", "hw.status"} <= {p["metric"]["name"] for p in points}
