@@ -59,11 +59,6 @@ def look(source: Source, symbols: Iterable[str]) -> DriverLook:
     try:
         source.open()
         handles = source.handles()
-    except Missing as error:
-        return DriverLook(str(error), error.code, bindings_warning())
-    finally_close = contextlib.ExitStack()
-    with finally_close:
-        finally_close.callback(source.close)
         cuda = source.cuda_version()
         return DriverLook(
             bindings=bindings_warning(),
@@ -73,6 +68,10 @@ def look(source: Source, symbols: Iterable[str]) -> DriverLook:
             missing=tuple(symbol for symbol in symbols if source.function(symbol) is None),
             cards=tuple(_card(source, index, handle) for index, handle in enumerate(handles)),
         )
+    except Missing as error:
+        return DriverLook(str(error), error.code, bindings_warning())
+    finally:
+        source.close()
 
 
 def _card(source: Source, index: int, handle: Handle | Failed) -> CardLook:
