@@ -123,12 +123,12 @@ class Journal:
             if not sample.HasField(name):
                 continue
             value = getattr(sample, name)
-            before_ns, before = device.read.get(name, (0, 0))
-            if at_ns <= before_ns:
+            before = device.read.get(name)
+            if before is not None and at_ns <= before[0]:
                 continue
             device.read[name] = (at_ns, value)
-            if value >= before and 0 < at_ns - before_ns <= _RATE_LIMIT_NS:
-                device.rates[name] = (value - before) * 1e9 / (at_ns - before_ns)
+            if before is not None and value >= before[1] and at_ns - before[0] <= _RATE_LIMIT_NS:
+                device.rates[name] = (value - before[1]) * 1e9 / (at_ns - before[0])
             else:  # the first reading, or a counter that began anew
                 device.rates.pop(name, None)
 
