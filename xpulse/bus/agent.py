@@ -12,15 +12,15 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from schemas.flow import Busy
 from schemas.topics import MAX_VALUE_BYTES, SAMPLES
-from xpulse.bus.line import Flight, Line
+from xpulse.bus.line import Flight, Line, size_bytes
+from xpulse.bus.replay import PROBE_RECORDS, Replay
 from xpulse.bus.sending import Sender
+from xpulse.bus.totals import AgentTotals
 from xpulse.northbound.spool.folder import force
-from xpulse.northbound.spool.stamp import sent_again
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError
@@ -30,49 +30,7 @@ if TYPE_CHECKING:
     from xpulse.northbound.spool.folder import SpoolFolder
 
 _RETRY_SECONDS: Final = 1.0
-_MESSAGE_OVERHEAD_BYTES: Final = 256  # librdkafka's own record of a queued message, headers included
-_PROBE_RECORDS: Final = 8
-"""What asks a silent bus whether it is back. They wait for the answer with an old time of sending, so they are few: of 30 batches the
-quickest tells a node's clock (streams.operators.detect.clocks)."""
-_PORTION_BYTES: Final = 256 * 1024
-_PORTION_RECORDS: Final = 1000
-_ABREAST_NS: Final = 30 * 1_000_000_000
-"""By how much one topic of the spool may be sent ahead of another: samples are to meet the allocations of their time."""
 _NS_PER_SECOND: Final = 1_000_000_000
-
-
-@dataclass(slots=True)
-class AgentTotals:
-    """Messages taken by `offer`: acknowledged by the broker, failed for ever (by reason), or not yet answered."""
-
-    acknowledged: int = 0
-    failed: Counter[str] = field(default_factory=Counter)
-    """too_large, refused, and the reasons of the spool (xpulse.northbound.spool.folder)."""
-    unacknowledged: int = 0
-    """In memory and in the spool."""
-    unacknowledged_bytes: int = 0
-    """In memory."""
-    last_ack_ns: int = 0
-    """Wall clock of the newest acknowledgement, ns UTC; 0 before the first."""
-    silent_seconds: float = 0.0
-    """For how long the bus has acknowledged nothing although something waits; 0 while it does."""
-    silent_why: str = ""
-    """What librdkafka said last, while the bus is silent."""
-    stuck: dict[str, str] = field(default_factory=dict)
-    """Topics that the broker does not take although it takes others, and why."""
-    replayed: int = 0
-    """Acknowledged messages that had been in the spool."""
-    sent_twice: int = 0
-    """Messages given to a bus that did not answer and then sent again: it may have both. Consumers know them by their sequence."""
-    spool_limit_bytes: int = 0
-    """0: there is no spool."""
-    spool_bytes: int = 0
-    spool_records: int = 0
-    spool_oldest_seconds: float = 0.0
-    """Age of the oldest message in the spool."""
-    spool_dropped_bytes: Counter[str] = field(default_factory=Counter)
-    spool_trouble: str = ""
-    """Why there is no spool although there should be, or why the last write to it failed."""
 
 
 class _Sender(Sender):
@@ -108,15 +66,14 @@ class AgentPublisher:
         self._setting = "northbound.spool.memory_bytes" if memory_bytes else "bus.queue_bytes"
         self._spool, self._trouble = spool, trouble
         self._patience_seconds, self._fsync_seconds = patience_seconds, fsync_seconds
-        self._replay_bytes_per_second = replay_bytes_per_second
+        self._replay = Replay(spool.lanes if spool else {}, replay_bytes_per_second, time.monotonic())
         self._now_ns = now_ns
         self._sender = _Sender(bus.model_copy(update={"queue_bytes": self._limit_bytes}), linger_ms=bus.linger_ms)
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self._ending = False
         self._purge = ""
-        self._budget_bytes = 0.0
-        self._drained_at = self._synced_at = self._tried_at = self._acknowledged_at = time.monotonic()
+        self._synced_at = self._tried_at = self._acknowledged_at = time.monotonic()
         self._lines: dict[str, Line] = {}
         self._failed: Counter[str] = Counter()
         self.totals = AgentTotals(spool_limit_bytes=spool.max_bytes if spool else 0, spool_trouble=trouble)
@@ -143,13 +100,13 @@ class AgentPublisher:
         with self._lock:
             at = time.monotonic()
             lines = {topic: self._line(topic) for topic in sorted(groups, key=lambda topic: topic == SAMPLES)}
-            self._make_room(sum(_size(out) for topic, line in lines.items() if not line.spooling for out in groups[topic]))
+            self._make_room(sum(size_bytes(out) for topic, line in lines.items() if not line.spooling for out in groups[topic]))
             for topic, line in lines.items():
                 if line.spooling:
                     self._write(line, groups[topic])
             for topic, line in lines.items():
                 if not line.spooling:
-                    line.add(Flight(groups[topic], sum(map(_size, groups[topic]))), at)
+                    line.add(Flight(groups[topic], sum(map(size_bytes, groups[topic]))), at)
                     if not self._sender.fatal:
                         line.send(self._sender, at)
             self._failed["too_large"] += large
@@ -187,10 +144,10 @@ class AgentPublisher:
             line = self._lines[topic] = Line(topic, time.monotonic())
         return line
 
-    def _make_room(self, size_bytes: int) -> None:
+    def _make_room(self, more_bytes: int) -> None:
         """See to it that memory has room for so much more, or that its lines go to the disk. Raises Busy."""
         held = sum(line.memory_bytes for line in self._lines.values())
-        if not size_bytes or not held or held + size_bytes <= self._limit_bytes:
+        if not more_bytes or not held or held + more_bytes <= self._limit_bytes:
             return
         if self._spool is not None:
             written = [self._to_disk(line) for line in self._lines.values() if not line.spooling]
@@ -227,7 +184,7 @@ class AgentPublisher:
         except OSError as error:
             raise Busy(_RETRY_SECONDS, f"{self._spool.trouble or error} and the bus takes nothing") from None
         self._over_board(lost)
-        self._budget_bytes += taken
+        self._replay.wrote(taken)
         if self._fsync_seconds == 0:
             self._spool.trouble = force(self._spool.to_sync())
 
@@ -287,7 +244,7 @@ class AgentPublisher:
         back = [line for line in stuck if line.spooling]
         for line in back:
             line.flowing = False
-        if away and any(not flight.late or len(flight.outs) > _PROBE_RECORDS for line in back for flight in line.flights):
+        if away and any(not flight.late or len(flight.outs) > PROBE_RECORDS for line in back for flight in line.flights):
             for line in back:
                 self.totals.sent_twice += line.forget()
                 self._spool.lanes[line.topic].rewind()
@@ -304,33 +261,10 @@ class AgentPublisher:
 
     def _drain(self, at: float) -> None:
         """Give each line that has nothing on its way its next messages from the spool."""
-        passed, self._drained_at = at - self._drained_at, at
-        spool = self._spool
-        spooling = [line for line in self._lines.values() if line.spooling]
-        if spool is None or not spooling or self._ending or self._sender.fatal:
-            self._budget_bytes = 0.0
+        if self._spool is None or self._ending or self._sender.fatal:
             return
-        more = self._budget_bytes + passed * self._replay_bytes_per_second
-        self._budget_bytes = min(more, max(self._budget_bytes, float(self._replay_bytes_per_second)))
-        spooling.sort(key=lambda line: spool.lanes[line.topic].oldest_ns)
-        abreast_ns = min((spool.lanes[line.topic].oldest_ns for line in spooling if line.flowing), default=0) + _ABREAST_NS
-        for line in spooling:
-            lane = spool.lanes[line.topic]
-            if line.flights or (line.flowing and (self._budget_bytes <= 0 or lane.oldest_ns > abreast_ns)):
-                continue
-            if line.flowing:
-                most_bytes = min(_PORTION_BYTES, max(1, int(self._budget_bytes)))
-                entries = lane.read(most_bytes=most_bytes, most_records=_PORTION_RECORDS, until_ns=abreast_ns)
-            else:
-                entries = lane.read(most_bytes=_PORTION_BYTES, most_records=_PROBE_RECORDS)
-            if not entries:
-                line.spooling, line.flowing, line.since = False, True, at
-                continue
-            now_ns = self._now_ns()
-            outs = [sent_again(entry.out, now_ns) for entry in entries]
-            flight = Flight(outs, sum(map(_size, outs)), frames=len(entries), late=True)
-            self._budget_bytes -= flight.bytes
-            line.add(flight, at)
+        spooling = [line for line in self._lines.values() if line.spooling]
+        for line in self._replay.refill(spooling, at, self._now_ns()):
             line.send(self._sender, at)
 
     def _count(self) -> None:
@@ -346,7 +280,3 @@ class AgentPublisher:
             totals.spool_oldest_seconds = max(0.0, (self._now_ns() - oldest_ns) / _NS_PER_SECOND) if oldest_ns else 0.0
             totals.spool_dropped_bytes = spool.dropped_bytes
             totals.spool_trouble = spool.trouble
-
-
-def _size(out: Out) -> int:
-    return len(out.key) + len(out.value or b"") + _MESSAGE_OVERHEAD_BYTES

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from xpulse.bus.sending import Sender
 
 
+_OVERHEAD_BYTES: Final = 256
+"""librdkafka's own record of a queued message, headers included."""
+
 _OURS: Final = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT, KafkaError._FATAL})
 """Failures that come of a producer that we made anew; any other is the broker's word on a topic."""
 
@@ -153,3 +156,8 @@ class Line:
 
 def _from_broker(error: KafkaError) -> bool:
     return verdict(error) == "retry" and error.code() not in _OURS
+
+
+def size_bytes(out: Out) -> int:
+    """What a message takes in memory until it is acknowledged."""
+    return len(out.key) + len(out.value or b"") + _OVERHEAD_BYTES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from xpulse.bus.agent import AgentTotals
+    from xpulse.bus.totals import AgentTotals
 
 
 def delivery_trouble(totals: AgentTotals) -> str:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any, Final
 
 import pytest
 
-from xpulse.bus.agent import AgentTotals
+from xpulse.bus.totals import AgentTotals
 from xpulse.health import render
 from xpulse.run.delivery import catching_up, delivery_trouble
 from xpulse.run.report import of_agent
 
-SPOOLED = {"spool_records": 5700, "spool_bytes": 12 * 2**20, "spool_limit_bytes": 512 * 2**20, "unacknowledged": 5705}
+SPOOLED: Final[Any] = {"spool_records": 5700, "spool_bytes": 12 * 2**20, "spool_limit_bytes": 512 * 2**20, "unacknowledged": 5705}
 
 
 @pytest.mark.parametrize(
