@@ -70,6 +70,9 @@ def readings(seen: Seen, parts: tuple[Seen, ...] = ()) -> tuple[dict[str, Readin
             value = _limited(metric, value, extras, instance=instance)
         found[metric] = value
     found |= _memory(seen)
+    used, total = found.get("memory_used_bytes"), found.get("memory_total_bytes")
+    if isinstance(used, int | float) and isinstance(total, int | float) and used > total:
+        found["memory_used_bytes"] = Absent("out_of_range")  # 47.98 of 23.99 GiB (gpustack#4703)
     if not instance:
         _derive(found, seen, parts)
         extras |= _extras(seen, parts)

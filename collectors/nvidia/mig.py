@@ -10,7 +10,7 @@ from collectors.nvidia.calls import Call, number, structure
 from collectors.nvidia.fast import memory
 from collectors.nvidia.fast_fields import PROFILED
 from collectors.nvidia.gpm import Profiler
-from collectors.nvidia.readings import all_absent, percent, reading
+from collectors.nvidia.readings import all_absent, percent, reading, refuse_impossible_memory
 from collectors.nvidia.reply import FAILED, NOT_SUPPORTED, Failed, Replies, unsupported
 from collectors.nvidia.source import Handle, Source
 from schemas.builder import SampleBuilder
@@ -80,6 +80,7 @@ class Instance:
             return all_absent(self.info.uid, self.info.index, "lost", slow=slow)
         profile = self._profiler.read() if self._profiler is not None else _UNPROFILED
         builder = all_absent(self.info.uid, self.info.index, "not_supported", slow=slow, but=() if profile else _ACTIVITIES)
+        refuse_impossible_memory(replies)
         builder.set("memory_used_bytes", reading(replies["memory_used_bytes"], 1))
         if profile is not _UNPROFILED:
             _activity(builder, profile)

@@ -9,7 +9,7 @@ from collectors.nvidia.device_info import set_fabric
 from collectors.nvidia.fast_fields import PROFILED, Last, fast_changes, fast_fields
 from collectors.nvidia.identity import license_state
 from collectors.nvidia.links import link_fields
-from collectors.nvidia.readings import all_absent, dead, lost
+from collectors.nvidia.readings import all_absent, dead, lost, refuse_impossible_memory
 from collectors.nvidia.reply import FAILED, NOT_SUPPORTED, Count32, Replies
 from collectors.nvidia.slow_fields import slow_fields
 from collectors.nvidia.source import Source
@@ -60,6 +60,8 @@ def _memory(card: Card, replies: Replies, *, slow: bool, meminfo: Callable[[], s
         card.info.memory_kind = "unified" if card.unified else "discrete" if isinstance(total, int) else card.info.memory_kind
     if card.unified:
         set_unified(replies, meminfo)
+    else:
+        refuse_impossible_memory(replies)
 
 
 def _read_slow(source: Source, card: Card, builder: SampleBuilder, replies: Replies) -> None:

@@ -32,6 +32,9 @@ Scale = tuple[str, str, float]
 BLANKS: Final = frozenset((0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF))
 """NVML_VALUE_NOT_AVAILABLE in 32 and 64 bits, where a call succeeds without a value."""
 
+_IMPOSSIBLE: Final = float("inf")
+"""In place of a number that cannot be true: out of the range of every field."""
+
 ROUNDING: Final = 1.02
 """A ratio so little above 1 is 1: SM activity is averaged over clocks that are not sampled at one instant."""
 
@@ -56,6 +59,13 @@ def reading(reply: Reply | None, factor: float) -> Reading:
             if reply in BLANKS:
                 return ABSENT["error"]
             return reply if factor == 1 else reply * factor
+
+
+def refuse_impossible_memory(replies: Replies) -> None:
+    """More memory in use than there is becomes absent(out_of_range); tools that showed it: 47.98 of 23.99 GiB (gpustack#4703)."""
+    used, total = replies.get("memory_used_bytes"), replies.get("memory_total_bytes")
+    if isinstance(used, int) and isinstance(total, int) and used > total and used not in BLANKS:
+        replies["memory_used_bytes"] = _IMPOSSIBLE
 
 
 def percent(reply: Reply | None, factor: float = 1e-2) -> Reading:

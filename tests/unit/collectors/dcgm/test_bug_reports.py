@@ -96,11 +96,24 @@ def test_d7_a_pcie_rate_that_is_always_0_is_not_believed() -> None:
 
 
 def test_d8_text_in_place_of_a_number_is_skipped_alone() -> None:
-    """D 8, telegraf#7659 and others, as far as an exposition can hold it."""
-    for word in ("N/A", "[N/A]", "ERR!", "Unknown", "[Not Supported]"):
-        one = sample({"DCGM_FI_DEV_FAN_SPEED": word, "DCGM_FI_DEV_GPU_TEMP": 41})
+    """D 8, telegraf#7659 and others, as far as an exposition can hold it: a line without a number is counted, and tells nothing."""
+    for word in (
+        *("N/A", "[N/A]", "ERR!", "Unknown", "[Not Supported]", "[Unknown Error]", "Insufficient Permissions"),
+        "Requested functionality has been deprecated",
+    ):
+        page = lines({"DCGM_FI_DEV_FAN_SPEED": word, "DCGM_FI_DEV_GPU_TEMP": 41})
+        assert sum(exposition.parse(page).counts.values()) == 1, word
+        (one,) = understood(page).reading.samples
         assert one.temperature_celsius == 41
         assert absences(one)["fan_ratio"] == "not_supported"
+
+
+def test_d8_a_word_where_a_number_was_is_an_error() -> None:
+    """D 8 and 49 (nvidia_gpu_exporter#393): ERR! of a fan that had a value before is no card without a fan."""
+    node = Node(ENV.node, "boot")
+    understood(lines({"DCGM_FI_DEV_FAN_SPEED": 35}), node)
+    (one,) = understood(lines({"DCGM_FI_DEV_FAN_SPEED": "ERR!", "DCGM_FI_DEV_GPU_TEMP": 41}), node).reading.samples
+    assert absences(one)["fan_ratio"] == "error"
 
 
 def test_d10_fields_that_nobody_knows_are_skipped_and_counted() -> None:
@@ -108,6 +121,22 @@ def test_d10_fields_that_nobody_knows_are_skipped_and_counted() -> None:
     page = sort(exposition.parse(lines({"DCGM_FI_DEV_HETEROGENEOUS_MULTI_VGPU": 1, "DCGM_FI_DEV_GPU_TEMP": 41})))
     assert page.left_out == {"unknown_field": 1}
     assert len(page.devices) == 1
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        'nvidia_smi_clocks_event_reasons_counters.sw_power_cap_[us]{gpu="0"} 5',
+        'nvidia_smi_power_ramp_W/s{gpu="0"} 5',
+        'vgpu_driver_capability.heterogenous_multivGPU{gpu="0"} 1',
+        "# TYPE DCGM_FI_DEV_GPU_TEMP us",
+        "# UNIT DCGM_FI_DEV_GPU_TEMP W/s",
+    ],
+)
+def test_d10_a_name_or_unit_of_a_newer_driver_is_left_out_alone(odd: str) -> None:
+    """D 10, nvidia_gpu_exporter#389 ([us], W/s: panic over a metric's name), categraf#1056 (the plugin never starts)."""
+    (one,) = understood(odd + "\n" + lines({"DCGM_FI_DEV_GPU_TEMP": 41})).reading.samples
+    assert one.temperature_celsius == 41
 
 
 def test_d11_lines_with_empty_labels_make_no_device() -> None:
@@ -267,6 +296,13 @@ def test_d61_each_unit(name: str, raw: int, metric: str, value: float) -> None:
 def test_d65_energy_is_never_negative(raw: object) -> None:
     """D 65, pyJoules#21."""
     assert absences(sample({"DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION": raw}))["energy_joules"] == "out_of_range"
+
+
+def test_d70_more_memory_than_there_is_is_no_figure() -> None:
+    """D 70, gpustack#4703: 47.98 of 23.99 GiB."""
+    one = sample({"DCGM_FI_DEV_FB_USED": 49_132, "DCGM_FI_DEV_FB_TOTAL": 24_566})
+    assert absences(one)["memory_used_bytes"] == "out_of_range"
+    assert one.memory_total_bytes == 24_566 << 20
 
 
 def test_d67_hostname_and_Hostname_name_the_same_node() -> None:

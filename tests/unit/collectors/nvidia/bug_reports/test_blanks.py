@@ -32,8 +32,9 @@ def test_d2_one_bad_card_does_not_hide_the_others(board: Board) -> None:
 @pytest.mark.parametrize("percent", [4294967295, 200_000, 1_000, 101])
 def test_d4_a_percentage_above_100_is_out_of_range(board: Board, percent: int) -> None:
     """D4, D70 (NVIDIA/DCGM#199, HAMi#555): GPU_UTIL 4294967295 and spikes of 1,000 to 200,000."""
-    card = board(change=lambda s: s.set(every__utilization_percent=percent)).card()
-    assert absent(card)["utilization_ratio"] == "out_of_range"
+    rig = board(change=lambda s: s.set(every__utilization_percent=percent))
+    assert absent(rig.card())["utilization_ratio"] == "out_of_range"
+    assert rig.last.rejects["utilization_ratio", "out_of_range"] == 1
 
 
 def test_d5_activity_that_stops_is_absent_and_not_carried_on(board: Board) -> None:

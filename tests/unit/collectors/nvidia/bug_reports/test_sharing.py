@@ -67,6 +67,24 @@ def test_d39_used_memory_leaves_out_what_is_reserved(board: Board) -> None:
     assert card.memory_reserved_bytes == 502_267_904
 
 
+def test_d39_308_mb_without_a_process_are_the_drivers(board: Board) -> None:
+    """D39 (nvitop#13, gpustat#116): 308 MB in use with no process, driver 515.76: the first version's `used`; nothing is used."""
+
+    def idle(state: nvml.State) -> None:
+        state.set(driver_version="515.76", every__memory_used_bytes=0, every__memory_reserved_bytes=308 << 20)
+
+    card = board(change=idle).card()
+    assert (card.memory_used_bytes, card.memory_reserved_bytes) == (0, 308 << 20)
+
+    def idle_before_510(state: nvml.State) -> None:
+        idle(state)
+        state.fail("nvmlDeviceGetMemoryInfo_v2", 13)
+
+    old = board(change=idle_before_510).card()
+    assert old.memory_used_bytes == 308 << 20, "a driver that cannot tell them apart says both"
+    assert absent(old)["memory_reserved_bytes"] == "not_supported"
+
+
 def test_d46_memory_that_is_not_available_is_absent(board: Board) -> None:
     """D46: 0xFFFFFFFFFFFFFFFF is VALUE_NOT_AVAILABLE; a GPU instance id of 4294967295 is none."""
     card = board(change=lambda s: s.set(every__memory_used_bytes=0xFFFFFFFFFFFFFFFF)).card()

@@ -16,21 +16,26 @@ __all__ = ["board", "fake_nvml_library"]
 
 def test_d48_a_card_that_gives_no_handle_hides_no_other(board: Board) -> None:
     """D48 (categraf#1056, telegraf#9785): "Unable to determine the device handle" of one card ended the report of all."""
-    rig = board(count=4)
+    rig = board(count=4, change=lambda s: s.set(_2__bus_id="00000000:CF:00.0"))
     rig.read()
     rig.state.fail("nvmlDeviceGetHandleByIndex", 999, device=2)
     rig.state.lose(2, 999)
     rig.read()
     samples = rig.read()
     assert [len(values(sample)) > 60 for sample in samples] == [True, True, False, True]
-    assert len(samples) == 4
+    assert (len(samples), samples[2].info.bdf) == (4, "0000:cf:00.0")
+    assert len(set(absent(samples[2]).values())) == 1, "the failure itself is a sample: each field with its reason"
 
 
 def test_d49_a_card_that_looks_healthy_may_ask_for_a_reset(board: Board) -> None:
     """D49 (nvidia_gpu_exporter#393): fan ERR!, other numbers fine, only the recovery action says Reset."""
-    card = board(change=lambda s: s.set(every__fan_percent=nvml.code(999), every__field__230=1)).card()
-    assert absent(card)["fan_ratio"] == "error"
-    assert card.recovery_action == 1
+    wrong = {"_14__bus_id": "00000000:CC:00.0", "_14__fan_percent": nvml.code(999), "_14__field__230": 1}
+    rig = board(count=16, change=lambda s: s.set(every__field__230=0, **wrong))
+    rig.read()
+    samples = rig.read()
+    assert [sample.recovery_action for sample in samples] == [0] * 14 + [1, 0]
+    card = samples[14]
+    assert (card.info.bdf, absent(card)["fan_ratio"]) == ("0000:cc:00.0", "error")
     assert card.HasField("power_watts")
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from collectors.nvidia.slow_fields import fabric_unhealthy
 from collectors.nvidia.unified import unified_memory
+from schemas.identity import normal_bdf
 from schemas.values import Absent
 from tests.fakes import nvml
 from tests.unit.collectors.nvidia.bug_reports.given import Board, board, fake_nvml_library
@@ -45,7 +46,27 @@ def test_d64_d65_energy_is_what_the_driver_counts(board: Board) -> None:
     assert after.energy_joules == 1.0
 
 
-MEMINFO = "MemTotal:       127600748 kB\nMemFree:          800000 kB\nMemAvailable:   120852389 kB\nSwapTotal:      16777212 kB\n"
+@pytest.mark.parametrize("profile", ["h100", "h100-mig"])
+def test_d70_more_memory_than_there_is_is_no_figure(board: Board, profile: str) -> None:
+    """D70 (gpustack#4703): 47.98 of 23.99 GiB; of a card and of an instance."""
+    used, total = 51_518_132_715, 25_759_066_357
+
+    def odd(state: nvml.State) -> None:
+        state.set(every__memory_used_bytes=used, every__memory_total_bytes=total)
+        for instance in state.data["devices"][0].get("mig", {}).get("instances", []):
+            instance.update(memory_used_bytes=used, memory_total_bytes=total)
+
+    rig = board(profile, change=odd)
+    rig.read()
+    samples = rig.read()
+    rejects = rig.last.rejects["memory_used_bytes", "out_of_range"]
+    assert {(absent(sample)["memory_used_bytes"], sample.memory_total_bytes) for sample in samples} == {("out_of_range", total)}
+    assert rejects == len(samples) == (5 if profile == "h100-mig" else 1)
+    rig.state.set(every__memory_used_bytes=total)
+    assert rig.read(slow=False)[0].memory_used_bytes == total
+
+
+MEMINFO = "MemTotal:       127600748 kB\nMemFree:          800000 kB\nMemAvailable:   120852389 kB\nSwapTotal:      14665620 kB\n"
 
 
 def test_d70_nothing_is_divided_by_a_memory_of_zero(board: Board, tmp_path: Path) -> None:
@@ -58,16 +79,23 @@ def test_d70_nothing_is_divided_by_a_memory_of_zero(board: Board, tmp_path: Path
 
 
 def test_d71_unified_memory_is_the_hosts_without_swap_and_marked(board: Board, tmp_path: Path) -> None:
-    """D71 (gpud#1084, nvtop#411, gpustack): MemTotal 127600748 kB; figures that do not add up, or include 16 GiB of swap."""
+    """D71 (gpud#1084, nvtop#411, gpustack): MemTotal 127600748 kB; with swap it became 138932 MiB."""
     meminfo = tmp_path / "meminfo"
     meminfo.write_text(MEMINFO)
     rig = board("gb10", meminfo=meminfo)
     for slow in (True, False):
         card = rig.card(slow=slow)
         assert card.memory_used_bytes == (127_600_748 - 120_852_389) * 1024
-    assert rig.card().memory_total_bytes == 130_663_165_952
+    assert rig.card().memory_total_bytes == 130_663_165_952 < 138_932 << 20
     assert absent(rig.card())["memory_reserved_bytes"] == "not_supported"
     assert card.info.memory_kind == "unified"
+
+
+def test_d71_used_is_what_is_not_available_so_that_it_adds_up() -> None:
+    """D71 (gpud#1084): total 128501256192, used 6910320640 and free 7976902656 do not add up: caches are neither."""
+    total, free, available = 128_501_256_192, 7_976_902_656, 128_501_256_192 - 6_910_320_640
+    text = f"MemTotal: {total // 1024} kB\nMemFree: {free // 1024} kB\nMemAvailable: {available // 1024} kB\n"
+    assert unified_memory(text) == (total, total - available) == (128_501_256_192, 6_910_320_640)
 
 
 @pytest.mark.parametrize(
@@ -115,11 +143,25 @@ def test_d83_one_link_that_is_not_supported_leaves_the_others(board: Board) -> N
     assert [link.HasField("active") for link in card.links].count(False) == 1
 
 
+def test_d83_link_12_of_an_a100_is_not_there(board: Board) -> None:
+    """D83 (gpud#1227): an A100 has links 0 to 11; link 12 answers NOT_SUPPORTED, and the whole card was called unsupported."""
+    card = board("a100", change=lambda s: s.device(0).link(12, active=nvml.code(3))).card()
+    assert card.interconnect_links_active == 12
+    assert [link.index for link in card.links if link.active] == list(range(12))
+    assert card.HasField("power_watts")
+
+
 def test_d83_a_pcie_board_has_no_fabric_to_be_unhealthy_in(board: Board) -> None:
     """D83 (gpud#1140, #1147): fabric "Not Supported" on an H100 PCIe."""
     rig = board(change=lambda s: s.every.set(fabric={"state": 0, "status": 3, "health_mask": 0}))
     said = absent(rig.card())
     assert (said["fabric_state"], said["fabric_unhealthy"]) == ("not_supported", "not_supported")
+
+
+def test_d87_one_card_has_one_address_whatever_the_driver_writes(board: Board) -> None:
+    """D87 (gpud#1003): 0000:05:00 in the kernel's log and 00000000:05:00.0 of NVML are one card."""
+    card = board(change=lambda s: s.set(_0__bus_id="00000000:05:00.0")).card()
+    assert card.info.bdf == normal_bdf("0000:05:00") == "0000:05:00.0"
 
 
 @pytest.mark.parametrize("margin", [0, -5])
