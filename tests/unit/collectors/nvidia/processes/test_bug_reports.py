@@ -231,6 +231,30 @@ def test_lists_that_fail_are_counted_each_time(node: Node) -> None:
     assert [(one.samples, one.rejects["processes", "error"]) for one in taken] == [(None, 2)] * 3
 
 
+_ID = "3f2a9c1d5e7b8a6c4d0e1f2a3b4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"/kubepods/burstable/pod0d5a3c1e-7a11-4b0e-9c55-000000000001/{_ID}",
+        f"/system.slice/docker-{_ID}.scope",
+        f"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod0d5a3c1e_7a11_4b0e_9c55_000000000001.slice/crio-{_ID}.scope",
+        f"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod0d5a3c1e_7a11_4b0e_9c55_000000000001.slice/cri-containerd-{_ID}.scope",
+        f"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod7f3b1c2d4e5f60718293a4b5c6d7e8f9.slice/cri-containerd-{_ID}.scope",
+        f"/../../kubepods-besteffort-pod0d5a3c1e_7a11_4b0e_9c55_000000000001.slice/cri-containerd-{_ID}.scope",
+        f"/machine.slice/libpod-{_ID}.scope/container",
+    ],
+    ids=["containerd, cgroupfs", "docker", "cri-o", "containerd, systemd", "static pod", "nested", "podman"],
+)
+@pytest.mark.parametrize("written", ["0::{}\n", "12:memory:{}\n1:name=systemd:{}\n0::/\n"], ids=["v2", "v1"])
+def test_each_way_to_write_a_container_is_kept_whole(node: Node, path: str, written: str) -> None:
+    """D42, metagpu#3, netdata#4868: the container's id is the cgroup's name only for containerd; whoever names it needs the whole path."""
+    node.proc.add(100, cgroup=written.format(path, path))
+    node.use(0, {"pid": 100, "memory_bytes": MIB})
+    assert node.samples()[0].cgroup == path
+
+
 CASES = Path(__file__).parents[6] / "shared" / "data" / "kubernetes" / "cgroup_cases.json"
 
 

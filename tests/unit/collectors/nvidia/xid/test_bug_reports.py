@@ -30,10 +30,26 @@ def test_d74_a_storm_of_45_is_one_symptom() -> None:
     assert len(events) < 10
 
 
+def test_d74_a_burst_of_45_on_a_mid_pack_node_flags_nothing() -> None:
+    """peers.md D6 74 (NVSentinel#1748): 11,760 of 45, and none of the ten other errors in the time of any of them."""
+    others = [(4_000 * i, xid(43, "Ch 00000008")) for i in range(1, 11)]
+    found = newest(grouped(*[(i / 400, xid(45, "Ch 00000001")) for i in range(11_760)], *others, 50_000))
+    assert [(e.code, e.count, severity(e), e.caused_by) for e in found if e.code == 45] == [(45, 11_760, "info", "")]
+    assert [e.count for e in found if e.code == 43] == [1] * 10
+    assert "critical" not in {severity(e) for e in found}
+
+
 def test_d74_45_alone_is_never_fatal() -> None:
     """peers.md D6 74: 77 healthy nodes in 11 racks were flagged."""
     (event,) = grouped((0, xid(45, "Ch 00000001")), 3)
     assert (severity(event), event.caused_by) == ("info", "")
+
+
+def test_d57_xid_999_is_a_number_nobody_knows() -> None:
+    """peers.md D4 57 (device-plugin#259): Xid=999, taken for an error of the card that has an action."""
+    (event,) = grouped((0, xid(999)), 3)
+    assert (kind(event), event.code, severity(event), event.mnemonic) == ("xid", 999, "warning", "UNKNOWN")
+    assert action(event) not in ("reset_device", "reboot_node", "replace_device")
 
 
 def test_d76_windows_slide() -> None:
