@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Final
 
+from google.protobuf.message import DecodeError
+
 from collectors.contract import NodeReading, Reading
 from collectors.publisher import EVENT_TYPES
 from schemas.flow import ReadingEvent
@@ -163,7 +165,10 @@ class Listener:
                 return
             body = bytes(self._buffer[_HEAD.size : 4 + length])
             del self._buffer[: 4 + length]
-            word = self._word(kind, body)
+            try:
+                word = self._word(kind, body)
+            except (ValueError, TypeError, LookupError, DecodeError) as error:  # a library that wrote over the process' memory
+                raise Broken(f"a frame of kind {kind} that cannot be read: {type(error).__name__}") from None
             if word is not None:
                 yield word
 

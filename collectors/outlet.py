@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from collectors.addresses import Addresses
@@ -47,6 +48,7 @@ class Outlet:
         self._tally, self._publisher, self._shared = tally, publisher, shared
         self._presence = Presence(tally.name)
         self._backlog: list[Out] = []
+        self._odd: set[type[Exception]] = set()
 
     def now_ns(self) -> int:
         return self._shared.clock()
@@ -63,11 +65,12 @@ class Outlet:
         elif sifted.resumed:
             self._publisher.resend()
         reading = replace(sifted.reading, events=self._refined(sifted.reading.events))
-        shared.observer.observe(tally.name, reading)
+        with self._harmless():
+            shared.observer.observe(tally.name, reading)
         for event in reading.events:
             if isinstance(event, v1.DeviceEvent):
                 self._presence.note(event)
-                shared.observer.happened(event)
+                self._tell(event)
         noticed = []
         for part in listed:  # what another speaks for is present all the same
             uids = (sample.uid for sample in part.samples)
@@ -76,14 +79,15 @@ class Outlet:
             noticed += self._presence.update(node, uids, part.taken_at_ns, simulated=part.simulated, parents=parents)
         noticed = [one for one in noticed if not shared.coverage.covers(tally.name, one, now_ns)]
         for one in noticed:
-            shared.observer.happened(one)
+            self._tell(one)
+        outs: list[Out] = []
         try:
-            outs = self._publisher.outs(reading, shared.clock())
+            outs = self._publisher.outs(replace(reading, events=()), shared.clock())
         except Rejected as error:
-            log.error("plugin %s: a message was not sent: %s", tally.name, error.reason)
-            tally.dropped["too_large"] += 1
-            return
-        self._send([*outs, *map(event_out, noticed)])
+            log.error("plugin %s: samples were not sent: %s", tally.name, error.reason)
+            tally.dropped["too_large"] += sum(len(part.samples) for part in reading.samples)
+            self._publisher.resend()
+        self._send([*outs, *self._messages((*reading.events, *noticed))])
 
     def say(self, kind: Kind, text: str, severity: Severity = "warning", *, since_ns: int | None = None) -> None:
         """An event of the whole source. `since_ns` repeats one that lasts: same time and text, same id."""
@@ -94,8 +98,34 @@ class Outlet:
 
     def send_events(self, events: Sequence[v1.DeviceEvent]) -> None:
         for event in events:
+            self._tell(event)
+        self._send(self._messages(events))
+
+    def _messages(self, events: Sequence[ReadingEvent]) -> list[Out]:
+        """One that is too large takes no other along, and neither do samples that are."""
+        outs = []
+        for event in events:
+            try:
+                outs.append(event_out(event))
+            except Rejected as error:
+                log.error("plugin %s: an event was not sent: %s", self._tally.name, error.reason)
+                self._tally.dropped["too_large"] += 1
+        return outs
+
+    def _tell(self, event: v1.DeviceEvent) -> None:
+        with self._harmless():
             self._shared.observer.happened(event)
-        self._send([event_out(event) for event in events])
+
+    @contextmanager
+    def _harmless(self) -> Iterator[None]:
+        """An observer that raises stops neither the agent nor what the bus gets: counted, and each kind of error logged once."""
+        try:
+            yield
+        except Exception as error:
+            self._tally.dropped["observer"] += 1
+            if type(error) not in self._odd:
+                self._odd.add(type(error))
+                log.exception("an observer of what plugin %s says failed", self._tally.name)
 
     def _refined(self, events: Sequence[ReadingEvent]) -> tuple[ReadingEvent, ...]:
         of_devices = [event for event in events if isinstance(event, v1.DeviceEvent)]

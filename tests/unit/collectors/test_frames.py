@@ -52,8 +52,21 @@ def test_a_reading_that_was_not_finished_is_not_heard() -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [b"\x00\x00\x00\x00\x01", b"\xff\xff\xff\xff\x01", frames.frame(frames.Kind.ALIVE)[:4] + b"\x63"],
-    ids=["no length", "too long", "unknown kind"],
+    [
+        b"\x00\x00\x00\x00\x01",
+        b"\xff\xff\xff\xff\x01",
+        frames.frame(frames.Kind.ALIVE)[:4] + b"\x63",
+        frames.frame(frames.Kind.READY, b"{not json"),
+        frames.frame(frames.Kind.READY, b'{"other": 1}'),
+        frames.frame(frames.Kind.UNAVAILABLE, b"[]"),
+        frames.frame(frames.Kind.NODE, b"\xff\xff\xff"),
+        frames.frame(frames.Kind.EVENT),
+        frames.frame(frames.Kind.EVENT, b"\x7f"),
+        frames.frame(frames.Kind.END, b"{}"),
+        frames.frame(frames.Kind.END, b'{"rejects": [[1]], "duration_ns": 1, "skipped": 0}'),
+        frames.frame(frames.Kind.FAILED, b"\xff"),
+    ],
+    ids=lambda data: repr(data),
 )
 def test_nonsense_is_refused(data: bytes) -> None:
     with pytest.raises(frames.Broken):

@@ -30,7 +30,20 @@ def test_a_lease_file_asks_while_it_exists_and_its_first_line_says_why(tmp_path:
     file.unlink()
     assert request() == ""
     file.mkdir()
-    assert request() == "Is a directory"
+    assert request() == "the lease file exists"
+    assert LeaseFile(tmp_path / "none" / "maintenance")() == ""
+
+
+def test_a_lease_that_is_no_plain_file_asks_and_is_never_opened(tmp_path: Path) -> None:
+    """Opening a pipe waits for its writer, with the whole agent; behind a link may be a file that only the agent may read."""
+    pipe, link, secret = tmp_path / "pipe", tmp_path / "link", tmp_path / "token"
+    os.mkfifo(pipe)
+    assert LeaseFile(pipe)() == "the lease file exists"
+    secret.write_text("eyJhbGciOi")
+    link.symlink_to(secret)
+    assert LeaseFile(link)() == "the lease file exists"
+    secret.unlink()
+    assert LeaseFile(link)() == "", "a link to nothing is no file"
 
 
 def test_a_signal_turns_the_request_over() -> None:
