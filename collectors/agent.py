@@ -17,6 +17,7 @@ from typing import Final
 from collectors.addresses import Addresses
 from collectors.child import end_all
 from collectors.coverage import Coverage, priority
+from collectors.doubles import Doubles
 from collectors.maintenance import Maintenance
 from collectors.observer import Observer
 from collectors.outlet import Outlet, Shared
@@ -66,7 +67,8 @@ def run(
         shared.observer = observer
     known = installed() if plugins is None else plugins
     priorities = {name: priority(name, settings.plugins[name].priority) for name in chosen(settings.plugins, known)}
-    shared.coverage = Coverage(priorities, interval_ns=round(settings.interval_seconds * 1e9))
+    interval_ns = round(settings.interval_seconds * 1e9)
+    shared.coverage, shared.doubles = Coverage(priorities, interval_ns=interval_ns), Doubles(interval_ns=interval_ns)
     supervised = _supervised(settings, info, shared, known, state_dir)
     asked = _Asked(Maintenance(settings.maintenance.max_seconds), dict(requests or {}))
     code = 0
@@ -130,11 +132,12 @@ def _loop(
 
 
 def _pass_on(supervised: list[Supervised], events: Sequence[v1.DeviceEvent]) -> None:
-    """Events that waited go out where they came in."""
-    for one in supervised:
-        own = [event for event in events if event.source == one.tally.name]
-        if own:
-            one.outlet.send_events(own)
+    """Events that waited go out where they came in; those of a plugin that calls its source otherwise go out all the same."""
+    if not events:
+        return
+    by_name = {one.tally.name: one for one in supervised}
+    for event in events:
+        by_name.get(event.source, supervised[0]).outlet.send_events([event])
 
 
 def _supervised(

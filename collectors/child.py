@@ -21,7 +21,10 @@ class Child:
     """A running `collectors.worker`. `fd` is readable when it has said something, and at its end."""
 
     def __init__(self, order: Mapping[str, Any]) -> None:
-        """Starts the process. `order` is what the worker is to do (see collectors.worker.Worker)."""
+        """Starts the process. `order` is what the worker is to do (see collectors.worker.Worker).
+
+        Raises OSError where the host has no room for another one: no memory, process ids or file descriptors.
+        """
         self.fd, theirs = os.pipe()
         os.set_blocking(self.fd, False)
         # The child finds what this interpreter finds, wherever it was started from; -P keeps its working folder out of it.
@@ -34,6 +37,9 @@ class Child:
                 pass_fds=[theirs],
                 env=os.environ | {"PYTHONPATH": path},
             )
+        except OSError:
+            os.close(self.fd)
+            raise
         finally:
             os.close(theirs)
         self._listener = Listener()

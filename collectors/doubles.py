@@ -24,16 +24,28 @@ _LINES: Final = 4096
 _HELD: Final = 1024
 
 
+_TICKS: Final = 2.5
+
+
 class _Span(NamedTuple):
+    """When the lines were written, by the kernel's clock, and when they were heard of; `heard_ns` 0: they were old by then."""
+
     first_ns: int
     last_ns: int
+    heard_ns: int
 
 
 class Doubles:
-    """State of one node. `kernel` is the source whose events win; every other source's Xids wait for them."""
+    """State of one node that is read each `interval_ns`. `kernel` is the source whose events win; every other source's Xids wait for
+    them.
 
-    def __init__(self, kernel: str = "kernel") -> None:
+    Two reports belong together where their times are near, or where they were heard at about the same time: the kernel stamps its lines
+    with a clock that nobody disciplines, and after months without a reboot it is minutes off.
+    """
+
+    def __init__(self, kernel: str = "kernel", *, interval_ns: int = 0) -> None:
         self._kernel = kernel
+        self._wait_ns = max(WAIT_NS, round(_TICKS * interval_ns))
         self._lines: Recent[tuple[str, int], _Span] = Recent(_LINES)
         self._held: list[tuple[int, v1.DeviceEvent]] = []
         self.dropped = 0
@@ -45,9 +57,9 @@ class Doubles:
             if event.kind != _XID or not event.uid:
                 passed.append(event)
             elif source == self._kernel:
-                self._remember(event)
+                self._remember(event, now_ns)
                 passed.append(event)
-            elif not self._known(event):
+            elif not self._known(event, now_ns):
                 self._held.append((now_ns, event))
             else:
                 self.dropped += 1
@@ -60,9 +72,9 @@ class Doubles:
         kept: list[tuple[int, v1.DeviceEvent]] = []
         passed: list[v1.DeviceEvent] = []
         for since_ns, event in self._held:
-            if self._known(event):
+            if self._known(event, since_ns):
                 self.dropped += 1
-            elif now_ns - since_ns >= WAIT_NS or len(self._held) - len(passed) > _HELD:
+            elif now_ns - since_ns >= self._wait_ns or len(self._held) - len(passed) > _HELD:
                 passed.append(event)
             else:
                 kept.append((since_ns, event))
@@ -71,17 +83,23 @@ class Doubles:
 
     def flush(self) -> list[v1.DeviceEvent]:
         """Everything held that is no double, without a wait: the agent ends."""
-        held, self._held = [event for _, event in self._held], []
-        return [event for event in held if not self._known(event)]
+        held, self._held = self._held, []
+        return [event for since_ns, event in held if not self._known(event, since_ns)]
 
-    def _remember(self, event: v1.DeviceEvent) -> None:
+    def _remember(self, event: v1.DeviceEvent, now_ns: int) -> None:
         place = (event.uid, event.code)
         first, last = event.first_at_ns or event.at_ns, event.last_at_ns or event.at_ns
+        heard = 0 if "backlog" in event.details else now_ns
         known = self._lines.get(place)
         if known is not None and first - known.last_ns <= NEAR_NS:
-            first, last = min(first, known.first_ns), max(last, known.last_ns)
-        self._lines[place] = _Span(first, last)
+            first, last, heard = min(first, known.first_ns), max(last, known.last_ns), max(heard, known.heard_ns)
+        self._lines[place] = _Span(first, last, heard)
 
-    def _known(self, event: v1.DeviceEvent) -> bool:
+    def _known(self, event: v1.DeviceEvent, since_ns: int) -> bool:
+        """Whether a line tells of this event, which was heard at `since_ns`."""
         span = self._lines.get((event.uid, event.code))
-        return span is not None and span.first_ns - NEAR_NS <= event.at_ns <= span.last_ns + NEAR_NS
+        if span is None:
+            return False
+        if span.first_ns - NEAR_NS <= event.at_ns <= span.last_ns + NEAR_NS:
+            return True
+        return span.heard_ns > 0 and abs(span.heard_ns - since_ns) <= self._wait_ns

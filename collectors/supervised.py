@@ -99,7 +99,11 @@ class Supervised:
             return False
         if self.tally.state == "skipped" or at < self._start_at:
             return False
-        self.child = Child(self._order)
+        try:
+            self.child = Child(self._order)
+        except OSError as error:
+            self._lose(at, "source_unavailable", f"its process cannot be started: {error.strerror or error}")
+            return False
         self._heard_at = self._started_at = at
         self._heard = False
         self._failed = ""
@@ -189,7 +193,8 @@ class Supervised:
     def _lose(self, at: float, kind: Kind, reason: str, severity: Severity = "warning") -> None:
         log.warning("plugin %s: %s; it starts again in %.1f s", self.tally.name, reason, self._wait_seconds)
         self.outlet.say(kind, reason, severity)
-        self._drop_child()
+        if self.child is not None:
+            self._drop_child()
         self.tally.state, self.tally.reason = "restarting", reason
         self.tally.restarts += 1
         self._troubled = True

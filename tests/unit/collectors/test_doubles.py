@@ -51,6 +51,33 @@ def test_a_storm_that_the_line_counts_covers_all_that_nvml_tells_of_it() -> None
     assert doubles.due(144 * S + WAIT_NS) == []
 
 
+def test_a_kernel_whose_clock_is_minutes_off_doubles_nothing() -> None:
+    """The kernel's stamps run free of NTP: after months they are minutes from the wall clock that NVML's events are stamped with."""
+    for behind in (-400, 400):
+        doubles = Doubles()
+        doubles.sift("nvidia", [xid("nvidia", 1000)], 1000 * S)
+        doubles.sift("kernel", [xid("kernel", 1000 - behind)], 1001 * S)
+        doubles.sift("nvidia", [xid("nvidia", 1002)], 1002 * S)
+        assert doubles.due(1000 * S + 2 * WAIT_NS) == []
+
+
+def test_a_line_of_the_past_covers_nothing_that_happens_now() -> None:
+    doubles = Doubles()
+    old = xid("kernel", 100)
+    old.details["backlog"] = "true"
+    doubles.sift("kernel", [old], 1000 * S)
+    doubles.sift("nvidia", [xid("nvidia", 1000)], 1000 * S)
+    assert len(doubles.due(1000 * S + WAIT_NS)) == 1
+
+
+def test_an_agent_that_reads_each_minute_waits_for_the_next_reading_of_the_log() -> None:
+    doubles = Doubles(interval_ns=60 * S)
+    doubles.sift("nvidia", [xid("nvidia", 100, code=45)], 100 * S)
+    assert doubles.due(159 * S) == []
+    doubles.sift("kernel", [xid("kernel", 100, code=45)], 160 * S)  # a symptom that waited for its cause
+    assert doubles.due(1000 * S) == []
+
+
 def test_other_kinds_and_events_without_a_card_pass_at_once() -> None:
     doubles = Doubles()
     lost = device_event(NODE, "nvidia", "lost", 1, "gone", uid="nvidia:GPU-1")

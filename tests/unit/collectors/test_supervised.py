@@ -1,0 +1,58 @@
+"""A host without room for another process: the plugin is tried again, the agent goes on."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+from typing import Any
+
+import pytest
+
+from collectors.addresses import Addresses
+from collectors.child import Child
+from collectors.outlet import Outlet, Shared
+from collectors.publisher import Publisher
+from collectors.stats import Tally
+from collectors.supervised import Limits, Supervised
+from schemas import topics
+from schemas.flow import Out
+from schemas.identity import NodeRef
+from schemas.telemetry import v1
+
+NODE = NodeRef("c", "n")
+ORDER = {"name": "fake", "target": "none", "settings": {}}
+
+
+def refuse(*args: Any, **kwargs: Any) -> None:
+    raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+
+def test_a_process_that_cannot_be_started_is_tried_again_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    outs: list[Out] = []
+    shared = Shared(NODE, outs.extend, lambda: 10**9, Addresses(NODE))
+    tally = Tally("fake")
+    outlet = Outlet(tally, Publisher("fake", NODE, agent_epoch=1, interval_ns=10**9), shared)
+    one = Supervised(ORDER, "retry", Limits(10.0, 1.0, 60.0), outlet, tally, releases=True)
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    assert [one.start_if_due(at) for at in (0.0, 0.5, 1.0, 2.5)] == [False] * 4
+    assert one.child is None
+    assert not one.hangs(2.5)
+    assert (tally.state, tally.restarts) == ("restarting", 2), "at 0 and 1 s; then not before 3 s"
+    events = [v1.DeviceEvent.FromString(out.value or b"") for out in outs if out.topic == topics.DEVICE_EVENTS]
+    assert [event.text for event in events] == [f"its process cannot be started: {os.strerror(errno.EAGAIN)}"] * 2
+
+
+def test_and_leaves_no_file_descriptor_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    before = _lowest_free()
+    for _ in range(5):
+        with pytest.raises(OSError, match="temporarily"):
+            Child(ORDER)
+    assert _lowest_free() == before
+
+
+def _lowest_free() -> int:
+    descriptor = os.dup(2)
+    os.close(descriptor)
+    return descriptor
