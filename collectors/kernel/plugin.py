@@ -16,6 +16,7 @@ from typing import Any, Final
 from collectors.contract import API, Env, Reading, Ready, Unavailable
 from collectors.events import device_event
 from collectors.kernel import backlog
+from collectors.kernel.clock import Clock
 from collectors.kernel.journal import Journal
 from collectors.kernel.kmsg import Kmsg
 from collectors.kernel.lines import Lines, chosen
@@ -53,7 +54,7 @@ def create(settings: Mapping[str, Any], env: Env) -> Plugin:
 class Plugin:
     """See collectors.contract.Plugin. `sources` replace those of the settings.
 
-    `wall` and `monotonic` give nanoseconds, the latter those that the kernel stamps its lines with.
+    `wall` and `monotonic` give nanoseconds, the latter since the boot.
     """
 
     api = API
@@ -82,6 +83,7 @@ class Plugin:
         self._groups = Groups(Origin(env.node, NAME, env.boot_id), windows)
         self._reader = Reader(overridden(catalogue(), settings.xid_overrides), driver_branch=_driver_branch(driver_file))
         self._lines = Lines(chosen(settings.rules, settings.enable, settings.disable))
+        self._clock = Clock()
         self._told: Kept | None = None
         self._position: Position | None = None
         self._eventful = False
@@ -108,8 +110,9 @@ class Plugin:
         del due  # events have no cadence
         assert self._source is not None
         self._save()
-        now_ns = self._wall()
-        boot_ns = now_ns - self._monotonic()
+        now_ns, monotonic_ns = self._wall(), self._monotonic()
+        boot_ns = now_ns - monotonic_ns
+        self._clock.look(monotonic_ns // 1000)
         events = self._booted(boot_ns)
         lost = nonsense = 0
         while True:
@@ -124,6 +127,7 @@ class Plugin:
         if not batch.more:  # old lines that still wait must not find their events closed by the time that has passed since
             _, found = step(self._groups, [Tick(now_ns)])
             events += found
+            self._clock.took_all()
         backlog.mark(events, now_ns, _ns(self._settings.first_look_seconds))
         if lost:
             events.append(self._lost(lost, now_ns))
@@ -142,7 +146,7 @@ class Plugin:
         for record in batch.records:
             if record.facility != KERNEL and not self._settings.accept_user_lines:
                 continue
-            at_ns = boot_ns + record.monotonic_us * 1000
+            at_ns = boot_ns + self._clock.when(record.monotonic_us) * 1000
             for text in record.text.split("\n") if "\n" in record.text else (record.text,):
                 item = self._reader.read(at_ns, record.monotonic_us, text) or self._lines.read(at_ns, record.monotonic_us, text)
                 if item is not None:

@@ -75,6 +75,25 @@ def test_a_line_becomes_an_event_with_the_time_of_the_kernel(machine: Machine) -
     plugin.close()
 
 
+@pytest.mark.parametrize("off", [-400.0, 400.0], ids=["behind", "ahead"])
+def test_what_is_logged_now_happens_now_however_far_the_kernels_clock_is_off(machine: Machine, off: float) -> None:
+    """Its stamps run free of NTP: after months live errors must not pass for a backlog, nor a storm become an event each second."""
+    machine.seconds = 200 * 86_400.0
+    plugin = machine.start()
+    machine.read(plugin)
+    found = []
+    for _ in range(30):
+        machine.ring.log(machine.seconds + off + 0.5, xid(31))
+        found += machine.events(plugin)
+    assert len({event.id for event in found}) == 1
+    last = found[-1]
+    assert (severity(last), "backlog" in last.details) == ("warning", False)
+    began_ns = BOOTED_NS + 200 * 86_400 * 10**9
+    assert began_ns <= last.first_at_ns <= began_ns + 7 * 10**9
+    assert last.count > 15
+    plugin.close()
+
+
 def test_the_first_look_shows_a_broken_card_and_pages_for_no_old_application(machine: Machine) -> None:
     """peers.md D6 92 (device-metrics-exporter 1.5.1): stale records marked healthy cards; evidence has an age."""
     machine.seconds = 4 * 86_400
