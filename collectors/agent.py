@@ -36,6 +36,7 @@ _POLL_SECONDS: Final = 0.1
 """How long the loop may sleep: the longest wait of a stop, a restart or a hang report."""
 
 _STATS_SECONDS: Final = 1.0
+_READS_NOTHING: Final = frozenset({"unavailable", "skipped"})
 
 
 def run(
@@ -125,6 +126,7 @@ def _loop(
             fd = one.child.fd if one.child is not None else -1
             if one.hangs(at):
                 selector.unregister(fd)
+        shared.doubles.expected = any(one.tally.name == "kernel" and one.tally.state not in _READS_NOTHING for one in supervised)
         _pass_on(supervised, shared.doubles.due(shared.clock()))
         if at >= stats_at:
             stats_at = at + _STATS_SECONDS

@@ -1,6 +1,6 @@
 """One Xid, one event: the driver tells it both to NVML's listeners and to the kernel log, whose line says more; the poorer one is dropped.
 
-An Xid that only NVML told (no right to read the kernel log, lines lost) is let through after a short wait.
+An Xid that only NVML told (lines lost) is let through after a short wait, and at once where nobody reads the kernel log.
 """
 
 from __future__ import annotations
@@ -48,6 +48,8 @@ class Doubles:
         self._wait_ns = max(WAIT_NS, round(_TICKS * interval_ns))
         self._lines: Recent[tuple[str, int], _Span] = Recent(_LINES)
         self._held: list[tuple[int, v1.DeviceEvent]] = []
+        self.expected = True
+        """Whether anybody reads the kernel log; else nothing is waited for."""
         self.dropped = 0
 
     def sift(self, source: str, events: Sequence[v1.DeviceEvent], now_ns: int) -> list[v1.DeviceEvent]:
@@ -69,12 +71,13 @@ class Doubles:
         """Held events whose line did not come; doubles among the held are dropped."""
         if not self._held:
             return []
+        wait_ns = self._wait_ns if self.expected else 0
         kept: list[tuple[int, v1.DeviceEvent]] = []
         passed: list[v1.DeviceEvent] = []
         for since_ns, event in self._held:
             if self._known(event, since_ns):
                 self.dropped += 1
-            elif now_ns - since_ns >= self._wait_ns or len(self._held) - len(passed) > _HELD:
+            elif now_ns - since_ns >= wait_ns or len(self._held) - len(passed) > _HELD:
                 passed.append(event)
             else:
                 kept.append((since_ns, event))

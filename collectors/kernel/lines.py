@@ -12,6 +12,7 @@ from typing import Final
 import yaml
 from pydantic import Field, field_validator, model_validator
 
+from collectors.kernel.careless import careless
 from collectors.nvidia.xid.group import Sighting
 from collectors.nvidia.xid.verdict import Verdict
 from schemas.identity import normal_bdf
@@ -23,8 +24,6 @@ MOST_CHARS: Final = 512
 
 BDF: Final = r"[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?"
 _GROUPS: Final = frozenset({"bdf", "index", "code", "pid", "process", "detail"})
-# `(a+)+`: a repeated group that ends in a repetition takes exponential time on a line that almost fits
-_NESTED: Final = re.compile(r"[*+}][?+]?\)+[*+{]")
 _START: Final = re.compile(r"(?:\[ *[0-9.]+\] ?)?(?:kernel: ?)?(?:\[ *[0-9.]+\] ?)?")
 _U32: Final = 2**32
 
@@ -72,8 +71,8 @@ class LineRule(Section):
             raise ValueError(f"not a pattern: {error}; double the braces that are not {{bdf}}") from None
         if unknown := set(compiled.groupindex) - _GROUPS:
             raise ValueError(f"no group {', '.join(sorted(unknown))}; known are: {', '.join(sorted(_GROUPS))}")
-        if _NESTED.search(text.format(bdf="")):
-            raise ValueError("a repeated group that ends in a repetition can take for ever on one line; write it without")
+        if why := careless(text.format(bdf="")):
+            raise ValueError(f"{why}; write it otherwise")
         return text
 
     @model_validator(mode="after")

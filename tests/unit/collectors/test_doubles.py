@@ -35,6 +35,13 @@ def test_without_a_line_it_goes_on_after_the_wait() -> None:
     assert doubles.due(100 * S + 3 * WAIT_NS) == []
 
 
+def test_where_nobody_reads_the_log_nothing_is_waited_for() -> None:
+    doubles = Doubles()
+    doubles.expected = False
+    doubles.sift("nvidia", [xid("nvidia", 100)], 100 * S)
+    assert [event.source for event in doubles.due(100 * S)] == ["nvidia"]
+
+
 def test_another_code_another_card_and_another_time_are_other_errors() -> None:
     doubles = Doubles()
     doubles.sift("kernel", [xid("kernel", 100)], 100 * S)
