@@ -38,6 +38,8 @@ BY_SAMPLE: Mapping[str, tuple[Values, Values]] = {
         {"pcie_link_width": 8, "utilization_ratio": 0.5},
     ),
     "pcie_replays_many": ({"pcie_replays": 10}, {"pcie_replays": 135}),
+    "fabric_not_joined": ({"fabric_state": 3}, {"fabric_state": 1}),
+    "fabric_failed": ({"fabric_state": 3}, {"fabric_state": 4}),
     "interconnect_errors": ({"interconnect_errors": 7}, {"interconnect_errors": 8}),
 }
 """What is well, and what is one step worse and not."""
@@ -142,6 +144,18 @@ def test_what_is_not_known_is_no_fault() -> None:
     fields = {name for good, _ in BY_SAMPLE.values() for name in good} | set(LIMITS)
     blank = sample("v:1", absent=dict.fromkeys(fields, NOT_SUPPORTED))
     assert run(state(*RULES.values()), *[batch(s, blank) for s in range(20)]) == []
+
+
+def test_a_dead_fabric_manager_is_noticed() -> None:
+    """D79 (NVSentinel#883, #891): dead for 20 days, with every reading well; and it ends when the card has joined."""
+    waits, joined = {"fabric_state": 1, "utilization_ratio": 0.0}, {"fabric_state": 3}
+    found = run(state(*RULES.values()), card(0, waits), card(20 * 86_400, waits), card(20 * 86_400 + 1, joined))
+    assert said(found) == [
+        (0, "fabric_not_joined", True),
+        (20 * 86_400, "fabric_not_joined", True),
+        (20 * 86_400 + 1, "fabric_not_joined", False),
+    ]
+    assert "not started" in found[0].summary
 
 
 def test_a_power_cap_is_no_fault() -> None:

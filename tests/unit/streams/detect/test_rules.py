@@ -43,6 +43,8 @@ def test_the_built_in_rules_load_and_their_names_are_the_documented_ones() -> No
         "recovery_wanted",
         "row_remap_exhausted",
         "driver_hang",
+        "fabric_not_joined",
+        "fabric_failed",
         "xid_critical",
         "xid_warning",
         "xid_application",
