@@ -17,6 +17,16 @@ from typing import IO, Any, Final
 from collectors.nvidia.tape.calls import Said
 
 FORMAT: Final = 1
+QUIET: Final[Mapping[str, Any]] = {
+    "processes": False,
+    "events": False,
+    "pci_check": False,
+    "slow_read_seconds": 3600.0,
+    "dcgm_endpoint": "",
+}
+"""Settings of a capture and of its replay: no question that names people's programs or is not the driver's. A bundle comes from anybody:
+what it says otherwise is not done, so that nobody makes who replays it fetch an address."""
+
 _MOST_LINE_BYTES: Final = 64 << 20
 """One tick of 16 cards is some 200 KB; a longer line is no bundle of ours."""
 

@@ -21,7 +21,7 @@ from collectors.contract import Env, Reading, Unavailable
 from collectors.nvidia.plugin import Plugin
 from collectors.nvidia.settings import Nvidia
 from collectors.nvidia.source import Source
-from collectors.nvidia.tape.bundle import Tick, write, write_tick
+from collectors.nvidia.tape.bundle import QUIET, Tick, write, write_tick
 from collectors.nvidia.tape.record import Recorder
 from collectors.nvidia.tape.redact import Redaction
 from collectors.nvidia.unified import MEMINFO
@@ -31,9 +31,6 @@ from schemas.telemetry import v1
 LEFT_OUT: Final = ("host name", "process lists", "command lines", "environment")
 SLOW_EVERY: Final = 5
 """A capture is short: every fifth tick reads the slow fields too."""
-
-_QUIET: Final = {"processes": False, "events": False, "pci_check": False, "slow_read_seconds": 3600.0}
-"""What a capture does not ask for: it names people's programs, or it is not of the driver."""
 
 
 class NothingToCapture(RuntimeError):
@@ -100,15 +97,17 @@ def capture(
     `settings` are the plugin's own. Raises NothingToCapture where the driver cannot be read, OSError where the file cannot be written.
     """
     recorder, redaction, memory, clock = Recorder(), Redaction(), _Meminfo(meminfo), _Clock()
-    model = Nvidia.model_validate({**settings, **_QUIET})
+    model = Nvidia.model_validate({**settings, **QUIET})
     plugin = Plugin(model, env, Source(recorder.wrap), meminfo=memory, monotonic=clock)
     new = path.with_name(path.name + ".part")
+    mine = False
     calls = devices = 0
     try:
         ready = plugin.probe()
         if isinstance(ready, Unavailable):
             raise NothingToCapture(ready.reason)
         descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        mine = True
         with os.fdopen(descriptor, "wb") as raw, gzip.GzipFile(fileobj=raw, mode="wb", mtime=0) as zipped:
             file = io.TextIOWrapper(zipped, encoding="utf-8", write_through=True)
             for number in range(ticks):
@@ -137,10 +136,16 @@ def capture(
                 if number + 1 < ticks:
                     sleep(interval_seconds)
             file.flush()
-        new.rename(path)
+        try:
+            os.link(new, path)  # unlike a rename it replaces nothing that has come into being meanwhile
+        except FileExistsError:
+            raise
+        except OSError:  # a file system without links
+            new.rename(path)
     finally:
         plugin.close()
-        new.unlink(missing_ok=True)
+        if mine:  # not that of another capture to the same name
+            new.unlink(missing_ok=True)
     return Summary(ticks, devices, calls, redaction.count, plugin.cards.driver_version)
 
 

@@ -12,7 +12,7 @@ from collectors.nvidia.plugin import Plugin
 from collectors.nvidia.reply import FUNCTION_NOT_FOUND
 from collectors.nvidia.settings import Nvidia
 from collectors.nvidia.source import Source
-from collectors.nvidia.tape.bundle import BadBundle, read
+from collectors.nvidia.tape.bundle import QUIET, BadBundle, read
 from collectors.nvidia.tape.play import Player
 from schemas.catalogue import Cadence
 
@@ -53,7 +53,7 @@ class Replay:
         self.player = Player(self.head.get("missing_symbols", ()), lambda symbol: self._source.error(FUNCTION_NOT_FOUND))
         self._source = Source(self.player.wrap, library=False)
         known = {key: value for key, value in self.head.get("settings", {}).items() if key in Nvidia.model_fields}
-        model = Nvidia.model_validate({**known, "simulated": self._settings.simulated})
+        model = Nvidia.model_validate({**known, **QUIET, "simulated": self._settings.simulated})
         self._plugin = Plugin(model, self._env, self._source, meminfo=self._meminfo, monotonic=lambda: self._at)
         self._load()
 

@@ -123,6 +123,35 @@ def test_without_a_driver_nothing_is_written(tmp_path: Path, fake_nvml: nvml.Sta
     assert not list(tmp_path.glob("b.gz*"))
 
 
+def test_a_bundle_makes_nobody_fetch_an_address_or_look_at_processes(tmp_path: Path, fake_nvml: nvml.State) -> None:
+    """Users send bundles: what one says of settings is not to be trusted, and what it says of theirs may hold a password."""
+    good, bad = tmp_path / "b.gz", tmp_path / "bad.gz"
+    settings = {"dcgm_endpoint": "http://user:hush@127.0.0.1:9/metrics"}
+    capture(good, settings, ENV, ticks=1, interval_seconds=0)
+    lines = gzip.decompress(good.read_bytes()).splitlines(keepends=True)
+    assert b"hush" not in b"".join(lines)
+    head = json.loads(lines[0])
+    head["settings"] |= settings | {"processes": True, "events": True, "pci_check": True}
+    bad.write_bytes(gzip.compress(json.dumps(head).encode() + b"\n" + b"".join(lines[1:])))
+    plugin = replayed(bad)
+    found = plugin._plugin._settings
+    assert (found.dcgm_endpoint, found.processes, found.events, found.pci_check) == ("", False, False, False)
+    plugin.close()
+
+
+def test_two_captures_to_one_name_spoil_neither(tmp_path: Path, fake_nvml: nvml.State) -> None:
+    bundle, part = tmp_path / "b.gz", tmp_path / "b.gz.part"
+    part.write_bytes(b"another's")
+    with pytest.raises(FileExistsError):
+        captured(bundle, fake_nvml, ticks=1)
+    assert part.read_bytes() == b"another's"
+    part.unlink()
+    bundle.write_bytes(b"there")
+    with pytest.raises(FileExistsError):
+        captured(bundle, fake_nvml, ticks=1)
+    assert (bundle.read_bytes(), part.exists()) == (b"there", False)
+
+
 def test_a_bundle_that_is_none_is_refused_with_its_reason(tmp_path: Path, fake_nvml: nvml.State) -> None:
     good = tmp_path / "b.gz"
     captured(good, fake_nvml, ticks=3)
