@@ -176,6 +176,8 @@ _BROKEN: Final = (
     v1.RecoveryAction.RECOVERY_ACTION_RESET_DEVICE,
     v1.RecoveryAction.RECOVERY_ACTION_REBOOT_NODE,
     v1.RecoveryAction.RECOVERY_ACTION_RECOVER_FABRIC_DOMAIN,
+    6,  # a bus reset and a reboot of the system: of the newest nvml.h
+    7,
 )
 
 

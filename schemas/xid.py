@@ -64,8 +64,11 @@ RECOVERY: Final[Mapping[int, Action]] = {
     3: "drain_p2p",
     4: "drain_and_reset",
     5: "restart_fabric",
+    6: "reset_device",
+    7: "reboot_node",
 }
-"""NVML's recovery actions, also the codes in an Xid 154; 5, recover the IMEX domain, is of the newest nvml.h."""
+"""NVML's recovery actions, also the codes in an Xid 154; from 5 on (recover the IMEX domain, bus reset, system reboot) they are of the
+newest nvml.h."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,9 @@ _TICKS: Final = 2.5
 _KINDS: Final = 256
 """Kinds and codes of events counted per device: NVIDIA has some 200 Xids."""
 
+_PLACES: Final = 65_536
+"""Devices and nodes whose events are counted: MIG instances get a new name each time a card is cut, for as long as the agent runs."""
+
 _IDS: Final = 4096
 """Events remembered by id, so that a later version of one counts only what it adds."""
 
@@ -50,7 +53,7 @@ class Latest:
         self._limit = {"fast": round(_TICKS * interval_ns), "slow": round(_TICKS * slow_interval_ns)}
         self._lock = threading.Lock()
         self._devices: dict[tuple[str, NodeRef], dict[str, _Device]] = {}
-        self._events: dict[tuple[NodeRef, str], Counter[EventKey]] = {}
+        self._events: Recent[tuple[NodeRef, str], Counter[EventKey]] = Recent(_PLACES)
         self._counted: Recent[str, int] = Recent(_IDS)
 
     def observe(self, source: str, reading: Reading) -> None:
@@ -67,7 +70,8 @@ class Latest:
             known = self._counted.get(event.id, 0) if event.id else 0
             if event.id:
                 self._counted[event.id] = max(known, count)
-            counts = self._events.setdefault((NodeRef(event.cluster, event.node), event.uid), Counter())
+            place = (NodeRef(event.cluster, event.node), event.uid)
+            counts = self._events[place] = self._events.get(place, Counter())
             if key in counts or len(counts) < _KINDS:
                 counts[key] += max(0, count - known)
 

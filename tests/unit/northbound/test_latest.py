@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from collectors.contract import NodeReading, Reading
 from collectors.events import device_event
 from schemas.builder import SampleBuilder
@@ -86,3 +88,14 @@ def test_events_are_counted_by_kind_and_code_and_a_later_version_adds_what_it_gr
     assert found.devices[0].events == {EventKey("xid", 45): 12}
     assert found.nodes[0].events == {EventKey("hang", None): 1}
     assert found.nodes[0].labels == {"rack": "r1"}
+
+
+def test_events_of_instances_that_came_and_went_are_not_kept_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xpulse.northbound.latest._PLACES", 3)
+    kept = latest()
+    kept.observe("nvidia", reading(100, sample("nvidia:0")))
+    for cut in range(10):
+        kept.happened(device_event(NODE, "kernel", "xid", (100 + cut) * S, "x", uid=f"nvidia:MIG-{cut}", code=13))
+        kept.happened(device_event(NODE, "kernel", "xid", (100 + cut) * S, "x", uid="nvidia:0", code=13))
+    assert len(kept._events) == 3
+    assert kept.state(101 * S).devices[0].events == {EventKey("xid", 13): 10}, "who is still heard of is kept"

@@ -291,6 +291,7 @@ def test_nothing_known_is_no_request() -> None:
         ({}, {"power_watts": "no_permission"}, None),
         ({"remapped_rows_failed": True, "ecc_sram_threshold_exceeded": True}, {}, "failed"),
         ({"recovery_action": v1.RecoveryAction.RECOVERY_ACTION_RESET_DEVICE}, {}, "failed"),
+        ({"recovery_action": 7}, {}, "failed"),  # a reboot of the system, by the newest nvml.h
         ({"recovery_action": v1.RecoveryAction.RECOVERY_ACTION_DRAIN_P2P}, {}, "degraded"),
         ({"ecc_sram_threshold_exceeded": True, "remapped_rows_pending": True}, {}, "predicted_failure"),
         ({"remapped_rows_pending": True}, {}, "degraded"),

@@ -108,6 +108,8 @@ def test_a_weaker_action_lowers_nothing() -> None:
         ("0x3", ("drain_p2p", "critical")),
         ("0x4", ("drain_and_reset", "warning")),
         ("0x5", ("restart_fabric", "critical")),
+        ("0x6", ("reset_device", "critical")),
+        ("0x7", ("reboot_node", "critical")),
         ("0x99", ("contact_support", "critical")),
     ],
 )
