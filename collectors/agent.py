@@ -18,6 +18,7 @@ from collectors.addresses import Addresses
 from collectors.child import end_all
 from collectors.coverage import Coverage, priority
 from collectors.doubles import Doubles
+from collectors.epoch import next_epoch
 from collectors.maintenance import Maintenance
 from collectors.observer import Observer
 from collectors.outlet import Outlet, Shared
@@ -70,7 +71,8 @@ def run(
     priorities = {name: priority(name, settings.plugins[name].priority) for name in chosen(settings.plugins, known)}
     interval_ns = round(settings.interval_seconds * 1e9)
     shared.coverage, shared.doubles = Coverage(priorities, interval_ns=interval_ns), Doubles(interval_ns=interval_ns)
-    supervised = _supervised(settings, info, shared, known, state_dir)
+    epoch = next_epoch(clock(), state_dir / "epoch" if state_dir else None)
+    supervised = _supervised(settings, info, shared, known, state_dir, epoch)
     asked = _Asked(Maintenance(settings.maintenance.max_seconds), dict(requests or {}))
     code = 0
     with selectors.DefaultSelector() as selector:
@@ -82,6 +84,8 @@ def run(
         finally:
             end_all([one.child for one in supervised if one.child is not None])
     _pass_on(supervised, shared.doubles.flush())
+    for one in supervised:
+        one.outlet.end()
     on_stats(AgentStats(tuple(one.tally.snapshot() for one in supervised)))
     return code
 
@@ -130,6 +134,8 @@ def _loop(
         _pass_on(supervised, shared.doubles.due(shared.clock()))
         if at >= stats_at:
             stats_at = at + _STATS_SECONDS
+            for one in supervised:
+                one.outlet.retry()
             on_stats(AgentStats(tuple(one.tally.snapshot() for one in supervised)))
 
 
@@ -143,7 +149,7 @@ def _pass_on(supervised: list[Supervised], events: Sequence[v1.DeviceEvent]) -> 
 
 
 def _supervised(
-    settings: Collectors, info: v1.NodeInfo, shared: Shared, known: Mapping[str, Registered], state_dir: Path | None
+    settings: Collectors, info: v1.NodeInfo, shared: Shared, known: Mapping[str, Registered], state_dir: Path | None, epoch: int
 ) -> list[Supervised]:
     interval_ns = round(settings.interval_seconds * 1e9)
     limits = Limits(settings.hang_seconds, settings.restart_min_seconds, settings.restart_max_seconds)
@@ -166,7 +172,7 @@ def _supervised(
         publisher = Publisher(
             name,
             shared.node,
-            agent_epoch=shared.clock(),
+            agent_epoch=epoch,
             interval_ns=interval_ns,
             full_every=settings.full_every,
             boot_id=info.boot_id,

@@ -101,6 +101,18 @@ class Outlet:
             self._tell(event)
         self._send(self._messages(events))
 
+    def retry(self) -> None:
+        """Offer again what found no room: a plugin that is gone says nothing that would take it along."""
+        if self._backlog:
+            self._send([])
+
+    def end(self) -> None:
+        """The agent ends: a last offer, and what finds no room now is counted."""
+        self.retry()
+        if self._backlog:
+            self._tally.dropped["bus_full"] += len(self._backlog)
+        self._backlog = []
+
     def _messages(self, events: Sequence[ReadingEvent]) -> list[Out]:
         """One that is too large takes no other along, and neither do samples that are."""
         outs = []

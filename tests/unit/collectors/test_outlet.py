@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 
@@ -14,7 +15,7 @@ from collectors.publisher import Publisher
 from collectors.stats import Tally
 from schemas import topics
 from schemas.builder import SampleBuilder
-from schemas.flow import Out
+from schemas.flow import Busy, Out
 from schemas.identity import NodeRef
 from schemas.telemetry import v1
 
@@ -81,3 +82,27 @@ def test_an_event_that_is_too_large_takes_no_sample_and_no_other_event_along() -
     assert tally.dropped == {"too_large": 1}
     out.read(reading("a"))
     assert by_topic(outs) == {topics.SAMPLES: 2, topics.DEVICE_EVENTS: 2}
+
+
+def test_what_found_no_room_is_offered_again_and_counted_where_the_agent_ends_without_room() -> None:
+    outs: list[Out] = []
+    out, shared, tally = outlet(outs)
+    room = shared.publish
+
+    def full(outs: Sequence[Out]) -> None:
+        raise Busy(1.0, "full")
+
+    shared.publish = full
+    out.say("source_unavailable", "gone")
+    out.retry()
+    assert outs == []
+    shared.publish = room
+    out.retry()
+    out.retry()
+    assert by_topic(outs) == {topics.DEVICE_EVENTS: 1}
+    shared.publish = full
+    out.say("hang", "a")
+    out.say("hang", "b")
+    out.end()
+    out.end()
+    assert +tally.dropped == {"bus_full": 2}, "and not twice"
