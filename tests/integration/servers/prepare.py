@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tests.integration.servers import compose, influxdb_build, kafka, kcat, kubernetes_types, otelcol_build
+from tests.integration.servers import compose, influxdb_build, kafka, kcat, kubernetes_types, otelcol_build, prometheus
 from tests.integration.servers.progress import Progress
 from tests.integration.servers.toolchain import Missing
 
@@ -15,6 +15,7 @@ SERVERS: dict[str, Callable[[Progress], Path]] = {
     "kafka": kafka.prepare,
     "compose": compose.prepare,
     "kcat": kcat.prepare,
+    "prometheus": prometheus.prepare,
     "kubernetes-types": kubernetes_types.prepare,
     "otelcol": otelcol_build.prepare,
     "influxdb": influxdb_build.prepare,
