@@ -115,12 +115,18 @@ class Supervised:
         try:
             for word in self.child.hear():
                 self._heard_at, self._heard = at, True
+                if self._rest is not None:
+                    self._take_last(word)
+                    continue
                 self._take(word)
                 if self.tally.state == "skipped":
                     self._drop_child()
                     return False
         except frames.Broken as error:
-            self._lose(at, "source_unavailable", f"its process spoke nonsense: {error}")
+            if self._rest is not None:
+                self._drop_child()
+            else:
+                self._lose(at, "source_unavailable", f"its process spoke nonsense: {error}")
             return False
         if self.child.ended:
             self.child.gone(0.5)
@@ -161,6 +167,11 @@ class Supervised:
             case frames.Read(reading, duration_ns, skipped):
                 self._read(reading, duration_ns, skipped)
 
+    def _take_last(self, word: frames.Word) -> None:
+        """What a process says that was asked to go: somebody may be at work on the cards already, and what it misses is not lost."""
+        if isinstance(word, frames.Read):
+            self.tally.dropped["maintenance"] += sum(len(part.samples) for part in word.reading.samples) + len(word.reading.events)
+
     def _unavailable(self, reason: str) -> None:
         if self._policy == "fail":
             self.outlet.say("source_unavailable", reason)
@@ -179,8 +190,7 @@ class Supervised:
             self.outlet.say("recovered", "the source answers again", "info")
         if self._heard_at - self._started_at > self._limits.restart_max_seconds:
             self._wait_seconds = self._limits.restart_min_seconds  # not after one read: one that dies at each tenth would restart at once
-        if self._rest is None:
-            tally.state, tally.reason = "reading", ""
+        tally.state, tally.reason = "reading", ""
         tally.reads += 1
         tally.last_read_seconds = duration_ns / 1e9
         tally.read_seconds += tally.last_read_seconds

@@ -5,17 +5,22 @@ from __future__ import annotations
 import errno
 import os
 import subprocess
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from collectors import frames
 from collectors.addresses import Addresses
 from collectors.child import Child
+from collectors.contract import NodeReading, Reading
+from collectors.events import device_event
 from collectors.outlet import Outlet, Shared
 from collectors.publisher import Publisher
 from collectors.stats import Tally
 from collectors.supervised import Limits, Supervised
 from schemas import topics
+from schemas.builder import SampleBuilder
 from schemas.flow import Out
 from schemas.identity import NodeRef
 from schemas.telemetry import v1
@@ -56,3 +61,50 @@ def _lowest_free() -> int:
     descriptor = os.dup(2)
     os.close(descriptor)
     return descriptor
+
+
+def test_what_a_process_says_after_it_was_asked_to_go_is_no_loss() -> None:
+    """maintenance, never lost: the MIG manager may be at work on the cards while the last read ends."""
+    outs: list[Out] = []
+    shared = Shared(NODE, outs.extend, lambda: 10**9, Addresses(NODE))
+    tally = Tally("fake")
+    one = Supervised(
+        ORDER,
+        "fail",
+        Limits(10.0, 1.0, 60.0),
+        Outlet(tally, Publisher("fake", NODE, agent_epoch=1, interval_ns=10**9), shared),
+        tally,
+        releases=True,
+    )
+    lost = Reading(
+        (NodeReading(1, (SampleBuilder("fake:0").absent("power_watts", "lost").build(),)),),
+        (device_event(NODE, "fake", "lost", 1, "x", uid="fake:0"),),
+    )
+    child = Says(frames.up(1), frames.read(lost, duration_ns=1, skipped=0), frames.down("the driver is gone", 5.0), b"\0\0\0\0\0")
+    one.child = child  # type: ignore[assignment]  # a process that says what it is given
+    one.rest("MIG", 0.0, 10**9)
+    assert [one.hear(0.1) for _ in range(4)] == [True, True, True, False]
+    events = [v1.DeviceEvent.FromString(out.value or b"") for out in outs if out.topic == topics.DEVICE_EVENTS]
+    assert [event.text for event in events] == ["the driver was let go on request (MIG)"]
+    assert (tally.state, tally.restarts, tally.dropped, one.child) == ("maintenance", 0, {"maintenance": 2}, None)
+
+
+class Says:
+    """In place of collectors.child.Child."""
+
+    fd = -1
+    ended = False
+
+    def __init__(self, *data: bytes) -> None:
+        self._data, self._listener = list(data), frames.Listener()
+
+    def hear(self) -> Iterator[frames.Word]:
+        yield from self._listener.feed(self._data.pop(0))
+
+    def end(self) -> None:
+        pass
+
+    kill = close = end
+
+    def gone(self, wait_seconds: float = 0.0) -> bool:
+        return True
