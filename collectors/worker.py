@@ -149,8 +149,8 @@ def main() -> int:
         os.environ["PYTHONPATH"] = order["pythonpath"]
     logging.basicConfig(level=logging.WARNING, format=f"%(levelname)s {order['name']}: %(message)s")
     worker = Worker(order, int(sys.argv[1]))
-    for number in (signal.SIGINT, signal.SIGTERM):
-        # Both reach the whole process group; the agent decides. Not SIG_IGN: a vendor's tool would inherit it.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR2):
+        # They reach the whole process group, or cgroup (systemctl kill); the agent decides. Not SIG_IGN: a vendor's tool would inherit it.
         signal.signal(number, lambda *_: None)
     threading.Thread(target=_end_with_agent, args=(worker.stopping,), daemon=True).start()
     return worker.run()
