@@ -8,6 +8,7 @@ kept throughout.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import Counter
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from schemas.flow import Out
     from xpulse.bus.settings import Bus
     from xpulse.northbound.spool.folder import SpoolFolder
+
+log = logging.getLogger(__name__)
 
 _RETRY_SECONDS: Final = 1.0
 _NS_PER_SECOND: Final = 1_000_000_000
@@ -73,6 +76,7 @@ class AgentPublisher:
         self._closing = threading.Event()
         self._ending = False
         self._purge = ""
+        self._told, self._told_at = False, 0.0
         self._synced_at = self._tried_at = self._acknowledged_at = time.monotonic()
         self._lines: dict[str, Line] = {}
         self._failed: Counter[str] = Counter()
@@ -234,6 +238,7 @@ class AgentPublisher:
         since = max(self._acknowledged_at, min((line.since for line in stuck), default=at))
         self.totals.silent_seconds = at - since if away else 0.0
         self.totals.silent_why = self._sender.said if away else ""
+        self._tell(away)
         self.totals.stuck = {} if away else {line.topic: line.why for line in stuck}
         if not stuck or self._spool is None:
             return
@@ -249,6 +254,16 @@ class AgentPublisher:
                 self.totals.sent_twice += line.forget()
                 self._spool.lanes[line.topic].rewind()
             self._purge = "the bus is silent: what it was given is sent anew"
+
+    def _tell(self, away: bool) -> None:
+        """Log that the bus fell silent, and that it is back: each once."""
+        if away and not self._told:
+            log.warning("bus silent", extra={"why": self.totals.silent_why, "waiting": self.totals.unacknowledged})
+        elif self._told and not away and self._acknowledged_at >= self._told_at:
+            log.info("bus answers again", extra={"waiting": self.totals.unacknowledged})
+        else:
+            return
+        self._told, self._told_at = away, time.monotonic()
 
     def _renew(self, at: float) -> None:
         """Put a new producer in place of one that is beyond repair, or that holds what is not to be sent."""

@@ -171,6 +171,40 @@ def test_nothing_is_lost_and_order_and_times_are_kept(place: Place, tmp_path: Pa
     assert figures.resident_outage_mb < figures.resident_before_mb + 8  # it waits on disk
 
 
+def test_an_agent_killed_in_the_outage_loses_no_more_than_its_patience(tmp_path: Path) -> None:
+    """And the next one sends what was written, before anything of its own."""
+    patience_seconds = 1.0
+    environment = {
+        "XPULSE_COLLECTORS__INTERVAL_SECONDS": "0.1",
+        "XPULSE_COLLECTORS__PLUGINS": json.dumps({"simulated": {"settings": {"nodes": 1, "devices_per_node": 2, "seed": 7}}}),
+        "XPULSE_NORTHBOUND__SPOOL__PATIENCE_SECONDS": str(patience_seconds),
+    }
+    with embedded_place() as place, Stack(place.bus, tmp_path, environment) as stack:
+        first = stack.start("agent")
+        stack.ready()
+        place.away()
+        stack.until(lambda: metric(first, "xpulse_spool_records") > 60, "something is on disk")
+        first.kill()
+        killed_ns = time.time_ns()
+        first.process.wait()
+        stack.roles.remove(first)
+        stack.start("agent")
+        time.sleep(2)
+        place.back()
+
+        def batches() -> list[v1.SampleBatch]:
+            return [m for m in stack.messages(topics.SAMPLES) if isinstance(m, v1.SampleBatch)]
+
+        stack.until(lambda: len({batch.agent_epoch for batch in batches()}) == 2, "the second agent is heard")
+        told = batches()
+    old_epoch = min(batch.agent_epoch for batch in told)
+    old = [batch for batch in told if batch.agent_epoch == old_epoch]
+    sequences = list(dict.fromkeys(batch.sequence for batch in old))
+    assert sequences == list(range(len(sequences)))
+    assert old[-1].taken_at_ns > killed_ns - (patience_seconds + 0.5) * 1e9
+    assert [batch.agent_epoch == old_epoch for batch in told] == sorted((batch.agent_epoch == old_epoch for batch in told), reverse=True)
+
+
 def metric(role: Role, name: str) -> float:
     found = re.search(rf"^{name} (\S+)$", role.metrics(), re.MULTILINE)
     assert found, f"{name} is not among the metrics"
