@@ -38,7 +38,8 @@ class Presence:
         """Events that follow from the devices of a new reading; none for the first reading of a node.
 
         `parents` names the device that a device is a part of. Parts of one that is there come and go by being cut anew, also while the
-        plugin's process was away for it: that is one `reconfigured` event of the parent, nothing lost and nothing added.
+        plugin's process was away for it: that is one `reconfigured` event of the parent, nothing lost and nothing added. Parts that go
+        or come together with their parent are said by its event: one card that is lost is one loss.
         """
         now = set(uids)
         before = self._present.get(node)
@@ -49,14 +50,17 @@ class Presence:
         gone = self._gone.setdefault(node, set())
         parts = {uid for uid in before ^ now if self._parents.get(uid) in before & now}
         events = [self._cut_anew(node, parent, parts, before, at_ns, simulated) for parent in sorted({self._parents[uid] for uid in parts})]
+        along = {uid for uid in before ^ now if self._parents.get(uid) in before ^ now}
         for uid in sorted(before - now - parts):
-            if uid not in gone:
+            if uid not in gone and uid not in along:
                 text = f"{uid} is no longer listed by its source"
                 events.append(device_event(node, self._source, "lost", at_ns, text, severity="critical", uid=uid, simulated=simulated))
             gone.add(uid)
         for uid in sorted(now - before - parts):
             kind, text = ("returned", f"{uid} is back") if uid in gone else ("added", f"{uid} is new on this node")
             gone.discard(uid)
+            if uid in along:
+                continue
             events.append(
                 device_event(node, self._source, kind, at_ns, text, severity="info", uid=uid, simulated=simulated)  # type: ignore[arg-type]  # the pair's first is one of two literals
             )

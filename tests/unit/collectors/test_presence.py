@@ -72,12 +72,6 @@ def test_parts_of_a_device_come_and_go_by_being_cut_anew() -> None:
     assert presence.update(A, ["card", "new", "kept", "other"], 3) == []
 
 
-def test_parts_go_with_a_device_that_is_lost() -> None:
-    presence = Presence("fake")
-    presence.update(A, ["card", "part"], 1, parents={"part": "card"})
-    assert kinds(presence.update(A, [], 2)) == [("card", "LOST"), ("part", "LOST")]
-
-
 def test_what_the_plugin_cut_anew_itself_is_not_said_again() -> None:
     presence = Presence("fake")
     presence.update(A, ["card", "old"], 1, parents={"old": "card"})
@@ -85,3 +79,14 @@ def test_what_the_plugin_cut_anew_itself_is_not_said_again() -> None:
     event.details["came"], event.details["went"] = "new newer", "old"
     presence.note(event)
     assert presence.update(A, ["card", "new", "newer"], 2, parents={"new": "card", "newer": "card"}) == []
+
+
+def test_a_card_that_goes_with_its_parts_is_one_loss_and_one_return() -> None:
+    presence = Presence("fake")
+    parents = {"part1": "card", "part2": "card", "other part": "other"}
+    presence.update(A, ["card", "other", *parents], 1, parents=parents)
+    assert kinds(presence.update(A, ["other", "other part"], 2)) == [("card", "LOST")]
+    assert kinds(presence.update(A, ["card", "other", *parents], 3, parents=parents)) == [("card", "RETURNED")]
+    assert kinds(presence.update(A, ["card", "other", *parents, "card2", "part3"], 4, parents=parents | {"part3": "card2"})) == [
+        ("card2", "ADDED")
+    ]
