@@ -188,6 +188,7 @@ class Plugin:
             return None
         if self._reader.driver_branch is None:
             self._reader.driver_branch = kept.driver_branch
+        self._clock.off_us = kept.clock_off_us
         self._told = kept
         return kept
 
@@ -197,7 +198,7 @@ class Plugin:
         if self._position is None or not (self._eventful or now - self._saved_at > _SAVE_SECONDS):
             return
         self._eventful, self._saved_at = False, now
-        self._told = Kept(self._env.boot_id, self._position, self._reader.driver_branch, keep.dump(self._groups))
+        self._told = Kept(self._env.boot_id, self._position, self._reader.driver_branch, keep.dump(self._groups), self._clock.off_us)
         try:
             self._store.save(self._told)
         except OSError as error:

@@ -26,6 +26,8 @@ class Kept:
     position: Position
     driver_branch: int | None
     groups: dict[str, Any]
+    clock_off_us: int = 0
+    """collectors.kernel.clock.Clock's."""
 
 
 class Store:
@@ -46,7 +48,8 @@ class Store:
             sequence, monotonic_us, cursor = raw["position"]
             branch = raw["driver_branch"]
             position = Position(int(sequence), int(monotonic_us), str(cursor))
-            return Kept(str(raw["boot_id"]), position, None if branch is None else int(branch), dict(raw["groups"]))
+            off_us = int(raw.get("clock_off_us", 0))  # files of before it was known have none
+            return Kept(str(raw["boot_id"]), position, None if branch is None else int(branch), dict(raw["groups"]), off_us)
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{self.path} holds nonsense: {error!r}") from None
 
@@ -59,6 +62,7 @@ class Store:
             "position": list(kept.position),
             "driver_branch": kept.driver_branch,
             "groups": kept.groups,
+            "clock_off_us": kept.clock_off_us,
         }
         fresh = self.path.with_suffix(f".{os.getpid()}.new")
         fresh.touch(mode=0o600)  # process names stand in it

@@ -94,6 +94,20 @@ def test_what_is_logged_now_happens_now_however_far_the_kernels_clock_is_off(mac
     plugin.close()
 
 
+def test_how_far_the_kernels_clock_is_off_is_known_after_a_restart(machine: Machine) -> None:
+    machine.seconds = 200 * 86_400.0
+    plugin = machine.start()
+    machine.read(plugin)
+    machine.ring.log(machine.seconds - 399.5, xid(31))
+    machine.read(plugin)
+    machine.read(plugin)  # tells that the reading before was heard
+    plugin.close()
+    machine.ring.log(machine.seconds - 399.0, xid(43))
+    (event,) = machine.events(machine.start())
+    assert (event.code, "backlog" in event.details) == (43, False)
+    assert abs(event.at_ns - (BOOTED_NS + round(machine.seconds * 1e9))) < 2 * 10**9
+
+
 def test_the_first_look_shows_a_broken_card_and_pages_for_no_old_application(machine: Machine) -> None:
     """peers.md D6 92 (device-metrics-exporter 1.5.1): stale records marked healthy cards; evidence has an age."""
     machine.seconds = 4 * 86_400
