@@ -26,9 +26,15 @@ def command(ctx: click.Context, role: str, port: int | None) -> None:
 
     settings = settings_of(ctx)
     found = find(role)
-    host = settings.health.host if settings.health.host not in ("0.0.0.0", "::", "") else "127.0.0.1"
-    asked = port or read_ports(settings.state(), [role])[role] or settings.health.port or found.port
-    status = read(asked, host)
+    host, documented, cert_file = settings.health.host, settings.health.port or found.port, None
+    local = read_ports(settings.state(), [role])[role]
+    if role == "agent":  # it has settings of its own for its endpoint
+        chosen = settings.northbound.exposition
+        host, documented = chosen.host or host, chosen.port or documented
+        cert_file = None if local else chosen.cert_file
+    host = host if host not in ("0.0.0.0", "::", "") else "127.0.0.1"
+    asked = port or local or documented
+    status = read(asked, host, cert_file=cert_file)
     if status is None:
         click.echo(f"{role}: no answer on {host}:{asked}; is it running? its log says more", err=True)
         sys.exit(1)

@@ -7,6 +7,7 @@ import threading
 import urllib.request
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 
@@ -22,10 +23,18 @@ class RoleStatus:
     why_not: str = ""
 
 
-def read(port: int, host: str = "127.0.0.1", timeout_seconds: float = 1.0) -> RoleStatus | None:
-    """One role's status; None where it does not answer."""
+def read(port: int, host: str = "127.0.0.1", timeout_seconds: float = 1.0, *, cert_file: Path | None = None) -> RoleStatus | None:
+    """One role's status; None where it does not answer. With `cert_file` by TLS, from whoever shows that certificate."""
+    context = None
     try:
-        with urllib.request.urlopen(f"http://{host}:{port}/status", timeout=timeout_seconds) as reply:
+        if cert_file is not None:
+            import ssl
+
+            context = ssl.create_default_context(cafile=str(cert_file))
+            context.check_hostname = False  # it is asked at the address it listens on, which its certificate need not name
+            context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        scheme, name = "https" if context else "http", f"[{host}]" if ":" in host else host
+        with urllib.request.urlopen(f"{scheme}://{name}:{port}/status", timeout=timeout_seconds, context=context) as reply:
             body: Mapping[str, Any] = json.load(reply)
     except (OSError, ValueError):
         return None

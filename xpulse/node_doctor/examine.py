@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from xpulse.doctor import Diagnosis, bus, findings, shadowing
 from xpulse.node_doctor import beside, driver, machine, pod
+from xpulse.node_doctor.endpoint import endpoint
 from xpulse.node_doctor.look import DriverLook, look_aside
 from xpulse.node_doctor.symbols import LOST
 from xpulse.node_doctor.where import Where
@@ -43,6 +44,7 @@ def of(where: Where) -> list[Diagnosis]:
         ("pod resources", pod.pod_resources),
         ("clock", machine.clock),
         ("spool", machine.spool),
+        ("endpoint", endpoint),
     ]
     found = findings([(name, lambda check=check: check(where)) for name, check in checks])  # type: ignore[misc]  # a default binds the loop's value
     found += findings([("shadowing", shadowing)])
