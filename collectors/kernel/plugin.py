@@ -43,6 +43,9 @@ MOST_RECORDS: Final = 5_000
 _SAVE_SECONDS: Final = 30.0
 """How often the place is written down while nothing of interest is logged."""
 
+_STEP_NS: Final = 1_000_000_000
+"""Only a clock that is set by more dates the boot anew: a line that is read twice has one time, and stores keep it once."""
+
 _DRIVER: Final = Path("/sys/module/nvidia/version")
 
 
@@ -84,6 +87,7 @@ class Plugin:
         self._reader = Reader(overridden(catalogue(), settings.xid_overrides), driver_branch=_driver_branch(driver_file))
         self._lines = Lines(chosen(settings.rules, settings.enable, settings.disable))
         self._clock = Clock()
+        self._boot_ns = 0
         self._told: Kept | None = None
         self._position: Position | None = None
         self._eventful = False
@@ -111,7 +115,9 @@ class Plugin:
         assert self._source is not None
         self._save()
         now_ns, monotonic_ns = self._wall(), self._monotonic()
-        boot_ns = now_ns - monotonic_ns
+        if abs(now_ns - monotonic_ns - self._boot_ns) > _STEP_NS:
+            self._boot_ns = now_ns - monotonic_ns
+        boot_ns = self._boot_ns
         self._clock.look(monotonic_ns // 1000)
         events = self._booted(boot_ns)
         lost = nonsense = 0
@@ -188,7 +194,7 @@ class Plugin:
             return None
         if self._reader.driver_branch is None:
             self._reader.driver_branch = kept.driver_branch
-        self._clock.off_us = kept.clock_off_us
+        self._clock.off_us, self._boot_ns = kept.clock_off_us, kept.boot_ns
         self._told = kept
         return kept
 
@@ -198,7 +204,9 @@ class Plugin:
         if self._position is None or not (self._eventful or now - self._saved_at > _SAVE_SECONDS):
             return
         self._eventful, self._saved_at = False, now
-        self._told = Kept(self._env.boot_id, self._position, self._reader.driver_branch, keep.dump(self._groups), self._clock.off_us)
+        self._told = Kept(
+            self._env.boot_id, self._position, self._reader.driver_branch, keep.dump(self._groups), self._clock.off_us, self._boot_ns
+        )
         try:
             self._store.save(self._told)
         except OSError as error:

@@ -28,6 +28,8 @@ class Kept:
     groups: dict[str, Any]
     clock_off_us: int = 0
     """collectors.kernel.clock.Clock's."""
+    boot_ns: int = 0
+    """When the boot was, ns UTC, as the lines that were told are dated; 0: not known."""
 
 
 class Store:
@@ -48,8 +50,9 @@ class Store:
             sequence, monotonic_us, cursor = raw["position"]
             branch = raw["driver_branch"]
             position = Position(int(sequence), int(monotonic_us), str(cursor))
-            off_us = int(raw.get("clock_off_us", 0))  # files of before it was known have none
-            return Kept(str(raw["boot_id"]), position, None if branch is None else int(branch), dict(raw["groups"]), off_us)
+            branch = None if branch is None else int(branch)
+            off_us, boot_ns = (int(raw.get(name, 0)) for name in ("clock_off_us", "boot_ns"))  # older files have none
+            return Kept(str(raw["boot_id"]), position, branch, dict(raw["groups"]), off_us, boot_ns)
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{self.path} holds nonsense: {error!r}") from None
 
@@ -63,6 +66,7 @@ class Store:
             "driver_branch": kept.driver_branch,
             "groups": kept.groups,
             "clock_off_us": kept.clock_off_us,
+            "boot_ns": kept.boot_ns,
         }
         fresh = self.path.with_suffix(f".{os.getpid()}.new")
         fresh.touch(mode=0o600)  # process names stand in it

@@ -108,6 +108,23 @@ def test_how_far_the_kernels_clock_is_off_is_known_after_a_restart(machine: Mach
     assert abs(event.at_ns - (BOOTED_NS + round(machine.seconds * 1e9))) < 2 * 10**9
 
 
+def test_a_line_that_is_read_twice_has_one_time_although_the_clock_is_slewed(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stores keep an event by its time: one that was read, not known to be told and read again must not stand there twice."""
+    plugin = machine.start()
+    machine.ring.log(1000.0, xid(43))
+    machine.read(plugin)
+    machine.read(plugin)
+    machine.ring.log(machine.seconds, xid(79, FALLEN))
+    (first,) = machine.events(plugin)
+    plugin.close()
+    monkeypatch.setitem(globals(), "BOOTED_NS", BOOTED_NS + 7_654_321)
+    (again,) = machine.events(machine.start())
+    assert (again.id, again.at_ns) == (first.id, first.at_ns)
+    monkeypatch.setitem(globals(), "BOOTED_NS", BOOTED_NS + 60 * 10**9)
+    (moved,) = machine.events(machine.start())
+    assert (moved.id, moved.at_ns) == (first.id, first.at_ns + 60 * 10**9 + 7_654_321), "a clock that was set is believed"
+
+
 def test_the_first_look_shows_a_broken_card_and_pages_for_no_old_application(machine: Machine) -> None:
     """peers.md D6 92 (device-metrics-exporter 1.5.1): stale records marked healthy cards; evidence has an age."""
     machine.seconds = 4 * 86_400
