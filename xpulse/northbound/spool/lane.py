@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from xpulse.northbound.spool.segment import Segment, name, number_of, stretch
+from xpulse.northbound.spool.segment import Segment, name, number_of, stretch, take_stock
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +27,6 @@ Write = Callable[[int, memoryview], int]
 _POSITION: Final = struct.Struct("<QQ")
 _CHECK: Final = struct.Struct("<I")
 _FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-_MIB: Final = 1024 * 1024
 _MOST_WRITTEN: Final = 8
 """Full segments that are kept open until they are forced to the disk; where more are written meanwhile, the kernel sees to them."""
 
@@ -212,13 +211,7 @@ class Lane:
             if number < self._acknowledged.segment or acknowledged >= segment.size:
                 _unlink(path)
                 continue
-            at = acknowledged
-            while at < segment.size:
-                part = stretch(segment, at, most_bytes=_MIB, most_records=10_000)
-                if part.entries and not segment.records:
-                    segment.first_at_ns = part.entries[0][0].at_ns
-                segment.records += len(part.entries)
-                at = part.end
+            take_stock(segment, acknowledged)
             segments.append(segment)
         return segments
 

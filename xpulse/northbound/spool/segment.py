@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from xpulse.northbound.spool.frames import Entry, Frame, Gap, read
+from xpulse.northbound.spool.frames import Entry, Frame, Gap, count, read
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,6 +63,20 @@ def stretch(segment: Segment, offset: int, *, most_bytes: int, most_records: int
     finally:
         os.close(fd)
     return found or _lost(segment, offset)
+
+
+def take_stock(segment: Segment, offset: int) -> None:
+    """Count the messages from `offset` on. A file that cannot be read has none: reading it tells why it is passed over."""
+    try:
+        fd = os.open(segment.path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        segment.records, segment.first_at_ns = count(os.pread(fd, segment.size - offset, offset))
+    except OSError:
+        return
+    finally:
+        os.close(fd)
 
 
 def _stretch(

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from schemas.codec import HEADERS
 from schemas.flow import Out
-from xpulse.northbound.spool.frames import MARKER, Entry, Frame, Gap, encode, read
+from xpulse.northbound.spool.frames import MARKER, Entry, Frame, Gap, count, encode, read
 
 outs = st.builds(
     Out,
@@ -63,6 +63,15 @@ def test_a_changed_byte_costs_one_frame(written: list[Entry], data: st.DataObjec
     found, gaps = read_all(bytes(whole))
     assert found == written[:hit] + written[hit + 1 :]
     assert len(gaps) == 1
+
+
+@given(entries, st.binary(max_size=20), st.data())
+def test_counting_and_reading_agree(written: list[Entry], garbage: bytes, data: st.DataObject) -> None:
+    whole = b"".join(encode(*entry) for entry in written)
+    place = data.draw(st.integers(0, len(whole)))
+    harmed = whole[:place] + garbage + whole[place:]
+    found, _ = read_all(harmed)
+    assert count(harmed) == (len(found), found[0].at_ns if found else 0)
 
 
 @given(st.binary(max_size=300))
