@@ -101,6 +101,10 @@ class Outlet:
             self._tell(event)
         self._send(self._messages(events))
 
+    def look_again(self) -> None:
+        """After a maintenance, which ends what was said of lost devices: who is still missing is to be said again."""
+        self._presence.say_again()
+
     def retry(self) -> None:
         """Offer again what found no room: a plugin that is gone says nothing that would take it along."""
         if self._backlog:

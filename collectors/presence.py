@@ -19,6 +19,17 @@ class Presence:
         self._present: dict[NodeRef, set[str]] = {}
         self._gone: dict[NodeRef, set[str]] = {}
         self._parents: dict[str, str] = {}
+        self._reloaded: set[NodeRef] = set()
+
+    def say_again(self) -> None:
+        """What was said of lost devices was declared over, by a maintenance: who is still missing at the next reading is lost anew."""
+        for node in self._gone:
+            self._expect_again(node)
+
+    def _expect_again(self, node: NodeRef) -> None:
+        if node in self._present:
+            self._present[node] |= self._gone[node]
+            self._gone[node] = set()
 
     def note(self, event: v1.DeviceEvent) -> None:
         """Take in what the plugin reported itself, so that it is not said twice."""
@@ -28,6 +39,8 @@ class Presence:
             gone.add(event.uid)
         elif event.kind == _KIND.DEVICE_EVENT_KIND_RETURNED:
             gone.discard(event.uid)
+        elif event.kind == _KIND.DEVICE_EVENT_KIND_DRIVER_RELOADED:
+            self._reloaded.add(node)
         elif event.kind == _KIND.DEVICE_EVENT_KIND_RECONFIGURED and (present := self._present.get(node)) is not None:
             present |= set(event.details.get("came", "").split())
             present -= set(event.details.get("went", "").split())
@@ -43,11 +56,16 @@ class Presence:
         """
         now = set(uids)
         before = self._present.get(node)
-        self._present[node] = now
+        self._present[node] = set(now)
         self._parents.update(parents or {})
-        if before is None or before == now:
-            return []
         gone = self._gone.setdefault(node, set())
+        events = [] if before is None or before == now else self._changes(node, before, now, gone, at_ns, simulated)
+        if node in self._reloaded:  # for the next reading: this one was taken before the reload was said, which ends what was said before
+            self._reloaded.discard(node)
+            self._expect_again(node)
+        return events
+
+    def _changes(self, node: NodeRef, before: set[str], now: set[str], gone: set[str], at_ns: int, simulated: bool) -> list[v1.DeviceEvent]:
         parts = {uid for uid in before ^ now if self._parents.get(uid) in before & now}
         events = [self._cut_anew(node, parent, parts, before, at_ns, simulated) for parent in sorted({self._parents[uid] for uid in parts})]
         along = {uid for uid in before ^ now if self._parents.get(uid) in before ^ now}

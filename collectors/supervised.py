@@ -79,6 +79,7 @@ class Supervised:
         elif not reason and self._rest is not None:
             log.warning("plugin %s comes back: %s is over", self.tally.name, self._rest.reason)
             self.outlet.say("maintenance_ended", f"{self._rest.reason} is over; the driver is read again", "info")
+            self.outlet.look_again()
             self._rest = None
             self._start_at = at
             self._troubled = False

@@ -90,3 +90,24 @@ def test_a_card_that_goes_with_its_parts_is_one_loss_and_one_return() -> None:
     assert kinds(presence.update(A, ["card", "other", *parents, "card2", "part3"], 4, parents=parents | {"part3": "card2"})) == [
         ("card2", "ADDED")
     ]
+
+
+def test_who_is_still_missing_after_a_maintenance_is_lost_anew() -> None:
+    """A maintenance ends the alert about a lost card; that the card is dead must not go under with it."""
+    presence = Presence("fake")
+    presence.update(A, ["x", "y", "z"], 1)
+    assert kinds(presence.update(A, ["x"], 2)) == [("y", "LOST"), ("z", "LOST")]
+    presence.say_again()
+    assert kinds(presence.update(A, ["x", "z"], 3)) == [("y", "LOST")]
+    assert presence.update(A, ["x", "z"], 4) == []
+    assert kinds(presence.update(A, ["x", "y", "z"], 5)) == [("y", "RETURNED")]
+
+
+def test_who_is_still_missing_after_the_driver_was_loaded_anew_is_lost_anew() -> None:
+    presence = Presence("fake")
+    presence.update(A, ["x", "y"], 1)
+    presence.update(A, ["x"], 2)
+    presence.note(device_event(A, "fake", "driver_reloaded", 4, "loaded"))
+    assert presence.update(A, ["x"], 3) == [], "it was taken before that was said, which would end it"
+    assert kinds(presence.update(A, ["x"], 5)) == [("y", "LOST")]
+    assert presence.update(A, ["x"], 6) == []
