@@ -124,16 +124,33 @@ def test_promtool_has_nothing_against_it(agent: Agent, path: str) -> None:
     assert complaint == ""
 
 
+def of_one_reading(agent: Agent, server: PrometheusServer) -> tuple[dict[Series, float], dict[Series, float]]:
+    """The page, and what Prometheus scraped of the same read of the devices."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        page, scraped = ours(agent.page(), "xpulse_device_"), theirs(server, "xpulse", "xpulse_device_")
+        if _read_at(page) == _read_at(scraped):
+            return page, scraped
+        time.sleep(0.1)
+    pytest.fail("in 30 s no scrape was of the reading that the page shows")
+
+
+def _read_at(values: dict[Series, float]) -> dict[Series, float]:
+    return {series: value for series, value in values.items() if series[0] == "xpulse_device_read_timestamp_seconds"}
+
+
 def test_every_value_is_the_one_on_the_page(agent: Agent, prometheus: PrometheusServer) -> None:
-    page = ours(agent.page(), "xpulse_device_")
+    page, scraped = of_one_reading(agent, prometheus)
     assert len(page) > 400
-    scraped = theirs(prometheus, "xpulse", "xpulse_device_")
     assert scraped.keys() == page.keys()
     assert {series: (value, scraped[series]) for series, value in page.items() if value != scraped[series]} == {}
 
 
 def test_both_formats_say_the_same(agent: Agent) -> None:
-    text, open_metrics = agent.page(), agent.page(accept="application/openmetrics-text; version=1.0.0")
+    for _ in range(20):  # until both are of one reading
+        text, open_metrics = agent.page(), agent.page(accept="application/openmetrics-text; version=1.0.0")
+        if _read_at(ours(text, "xpulse_device_")) == _read_at(ours(open_metrics, "xpulse_device_")):
+            break
     assert open_metrics.endswith("# EOF\n")
     assert "# EOF" not in text
     assert ours(text, "xpulse_device_") == ours(open_metrics, "xpulse_device_")
@@ -176,6 +193,7 @@ def test_a_lost_card_vanishes_from_the_next_scrape(agent: Agent, prometheus: Pro
 def test_without_the_token_there_is_nothing(agent: Agent) -> None:
     with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(f"http://127.0.0.1:{agent.port}/metrics", timeout=10)
-    assert refused.value.code == 401
+    with refused.value as answer:
+        assert answer.code == 401
     with urllib.request.urlopen(f"http://127.0.0.1:{agent.port}/healthz", timeout=10) as reply:
         assert reply.status == 200
