@@ -1,4 +1,4 @@
-"""Exporters as processes on one fake library, scraped once a second as a Prometheus would; their CPU, memory and series are told."""
+"""Exporters as processes on one fake library, scraped as a Prometheus would; their CPU, memory, driver calls and series are told."""
 
 from __future__ import annotations
 
@@ -26,17 +26,24 @@ _PEERS: Final = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 @dataclass(frozen=True, slots=True)
 class Exporter:
-    """`command` gets a port; `mine` matches the names of series that are of devices, not of the exporter's own process."""
+    """`command` gets a port; `mine` matches the names of series that are of devices, `of_processes` those of processes on devices.
+
+    What is neither is the exporter's own or the host's.
+    """
 
     name: str
     command: Callable[[int], list[str]]
     mine: re.Pattern[str]
+    of_processes: re.Pattern[str]
     environment: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Over `seconds` at one reading a second. CPU is of all its processes; `calls` are NVML calls by symbol a cycle."""
+    """Over `seconds` at one reading a second. CPU is of all its processes; `calls` are NVML calls by symbol a cycle.
+
+    `series` are of devices, `process_series` of processes on them; `metrics` counts the names of the former.
+    """
 
     name: str
     seconds: float
@@ -44,6 +51,7 @@ class Measured:
     resident_bytes: int
     processes: int
     series: int
+    process_series: int
     metrics: int
     calls: Mapping[str, float]
 
@@ -68,7 +76,7 @@ def xpulse(folder: Path) -> Exporter:
         settings["XPULSE_HEALTH__PORT"] = str(port)
         return [sys.executable, "-m", "xpulse.cli.main", "agent"]
 
-    return Exporter("xpulse", command, re.compile(r"^xpulse_device_"), settings)
+    return Exporter("xpulse", command, re.compile(r"xpulse_device_"), re.compile(r"xpulse_process_"), settings)
 
 
 def nvitop() -> Exporter:
@@ -77,22 +85,39 @@ def nvitop() -> Exporter:
     if not Path(found).exists():
         remedy = f"python3 -m venv {_PEERS}/nvitop-venv && {_PEERS}/nvitop-venv/bin/pip install nvitop-exporter"
         raise NotThere(f"nvitop-exporter is not installed; install it: {remedy}")
-    pattern = re.compile(r"^(?!python_|process_(?!.*gpu)|host_)\w*(?:gpu|physical|mig|device)\w*", re.IGNORECASE)
-    return Exporter("nvitop-exporter", lambda port: [found, "--port", str(port), "--interval", "1.0"], pattern, {})
+    return Exporter(
+        "nvitop-exporter",
+        lambda port: [found, "--port", str(port), "--interval", "1.0"],
+        re.compile(r"(?:gpu|mig)_"),
+        re.compile(r"process_(?:gpu_|info_info|running_|cpu_percent|rss_|memory_percent)"),
+        {},
+    )
 
 
-def all_smi() -> Exporter:
-    """all-smi's API mode, built from its crate."""
+def all_smi(folder: Path) -> Exporter:
+    """all-smi's API mode, built from its crate. It looks for cards by `nvidia-smi -L`, for which a script stands in; it then asks NVML."""
     places = sorted(_PEERS.glob("all-smi-*/bin/all-smi"))
     found = shutil.which("all-smi") or (str(places[-1]) if places else "")
     if not found:
         remedy = f"cargo install --ignore-rust-version --root {_PEERS}/all-smi-0.28.1 all-smi --version 0.28.1"
         raise NotThere(f"all-smi is not installed; install it (some 10 minutes): {remedy}")
-    return Exporter("all-smi", lambda port: [found, "api", "--port", str(port), "--interval", "1"], re.compile(r"^all_smi_gpu_"), {})
+    listing = folder / "bin" / "nvidia-smi"
+    listing.parent.mkdir(exist_ok=True)
+    listing.write_text("#!/bin/sh\n[ \"$1\" = -L ] && echo 'GPU 0: NVIDIA H100 80GB HBM3'\n", encoding="ascii")
+    listing.chmod(0o755)
+    return Exporter(
+        "all-smi",
+        lambda port: [found, "api", "--port", str(port), "--interval", "1"],
+        re.compile(r"all_smi_(?:gpu|nvlink|mig|vgpu)_"),
+        re.compile(r"all_smi_process_"),
+        {"PATH": f"{listing.parent}{os.pathsep}{os.environ.get('PATH', '')}"},
+    )
 
 
-def measure(exporter: Exporter, library: Path, state: Path, folder: Path, *, port: int, warm: float, seconds: float) -> Measured:
-    """Start it, let it come up and warm, then measure. Raises NotThere where it does not come up."""
+def measure(
+    exporter: Exporter, library: Path, state: Path, folder: Path, *, port: int, warm: float, seconds: float, every_seconds: float
+) -> Measured:
+    """Start it, let it come up and warm, then measure while it is scraped `every_seconds`. Raises NotThere where it does not come up."""
     counted = folder / f"{exporter.name}.calls"
     environment = {
         **{k: v for k, v in os.environ.items() if not k.startswith("XPULSE_")},
@@ -109,12 +134,14 @@ def measure(exporter: Exporter, library: Path, state: Path, folder: Path, *, por
     try:
         url = f"http://127.0.0.1:{port}/metrics"
         _await(process, url, exporter, log)
-        _scrapes(url, warm)
+        _scrapes(url, warm, every_seconds)
         before, began, asked = _cpu(process.pid), time.monotonic(), calls(counted)
-        text = _scrapes(url, seconds)
+        text = _scrapes(url, seconds, every_seconds)
         took, after, answered = time.monotonic() - began, _cpu(process.pid), calls(counted)
         tree = _tree(process.pid)
         lines = [line for line in text.splitlines() if exporter.mine.match(line)]
+        if not any(answered.values()):
+            raise NotThere(f"{exporter.name} never asked the fake library")
         return Measured(
             exporter.name,
             took,
@@ -122,6 +149,7 @@ def measure(exporter: Exporter, library: Path, state: Path, folder: Path, *, por
             sum(map(_resident, tree)),
             len(tree),
             len(lines),
+            sum(1 for line in text.splitlines() if exporter.of_processes.match(line)),
             len({re.split(r"[{ ]", line, maxsplit=1)[0] for line in lines}),
             {symbol: (count - asked.get(symbol, 0)) / took for symbol, count in answered.items() if count > asked.get(symbol, 0)},
         )
@@ -146,13 +174,13 @@ def _await(process: subprocess.Popen[bytes], url: str, exporter: Exporter, log: 
     raise NotThere(f"{exporter.name} gave no series of a device in {START_SECONDS:g} s: {' / '.join(tail) or 'it said nothing'}")
 
 
-def _scrapes(url: str, seconds: float) -> str:
-    """One scrape a second; the last answer."""
+def _scrapes(url: str, seconds: float, every_seconds: float) -> str:
+    """A scrape each `every_seconds` and one at the end; the last answer."""
     until, text = time.monotonic() + seconds, ""
     while (left := until - time.monotonic()) > 0:
         text = _get(url) or text
-        time.sleep(min(1.0, left))
-    return text
+        time.sleep(min(every_seconds, left))
+    return _get(url) or text
 
 
 def _get(url: str) -> str:
