@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from schemas.catalogue import BY_NAME, BY_NUMBER, CATALOGUE
 from schemas.values import REASON_OF_NUMBER, Absent, Reading
@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from schemas.telemetry import v1
+
+_ABSENT: Final = {number: Absent(reason) for number, reason in REASON_OF_NUMBER.items()}
+_ERROR: Final = Absent("error")
 
 
 class Held:
@@ -26,22 +29,20 @@ class Held:
 
     def update(self, sample: v1.DeviceSample, taken_at_ns: int) -> None:
         """Take a sample in; fields that were not due keep what they had."""
-        self.newest_ns = max(self.newest_ns, taken_at_ns)
-        for field, value in sample.ListFields():
-            if field.number in BY_NUMBER:
-                self._put(field.name, value, taken_at_ns)
+        said: dict[str, Reading] = {field.name: value for field, value in sample.ListFields() if field.number in BY_NUMBER}
         for absence in sample.absences:
-            reason = Absent(REASON_OF_NUMBER.get(absence.reason, "error"))
+            reason = _ABSENT.get(absence.reason, _ERROR)
             for number in absence.field_number:
                 if metric := BY_NUMBER.get(number):
-                    self._put(metric.name, reason, taken_at_ns)
+                    said[metric.name] = reason
+        at = self._at
+        if taken_at_ns < self.newest_ns:
+            said = {name: value for name, value in said.items() if taken_at_ns >= at.get(name, 0)}
+        self.newest_ns = max(self.newest_ns, taken_at_ns)
+        self._value.update(said)
+        at.update(dict.fromkeys(said, taken_at_ns))
         if sample.HasField("info"):
             self.info = sample.info
-
-    def _put(self, name: str, value: Reading, at_ns: int) -> None:
-        if at_ns >= self._at.get(name, 0):
-            self._value[name] = value
-            self._at[name] = at_ns
 
     def get(self, name: str, at_ns: int) -> Reading | None:
         """The reading as of `at_ns`; None where the field was never said, Absent("stale") past its max_age."""
