@@ -45,7 +45,8 @@ class Health(Section):
     """The HTTP endpoint of each role: /healthz, /readyz, /metrics."""
 
     host: str = "127.0.0.1"
-    """Address to listen on. Loopback unless you say otherwise: the endpoint has no authentication."""
+    """Address to listen on. Loopback unless you say otherwise: the endpoint has no authentication (the agent's can
+    have: northbound.exposition)."""
     port: int | None = Field(None, ge=0, le=65535)
     """Port of this process; empty: the role's documented one (docs/reference/roles.md). 0: any free port, written to the log."""
 

@@ -55,6 +55,8 @@ class RecoveryAction(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     RECOVERY_ACTION_DRAIN_P2P: _ClassVar[RecoveryAction]
     RECOVERY_ACTION_DRAIN_AND_RESET: _ClassVar[RecoveryAction]
     RECOVERY_ACTION_RECOVER_FABRIC_DOMAIN: _ClassVar[RecoveryAction]
+    RECOVERY_ACTION_RESET_BUS: _ClassVar[RecoveryAction]
+    RECOVERY_ACTION_REBOOT_SYSTEM: _ClassVar[RecoveryAction]
 
 class ComputeMode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -100,6 +102,8 @@ RECOVERY_ACTION_REBOOT_NODE: RecoveryAction
 RECOVERY_ACTION_DRAIN_P2P: RecoveryAction
 RECOVERY_ACTION_DRAIN_AND_RESET: RecoveryAction
 RECOVERY_ACTION_RECOVER_FABRIC_DOMAIN: RecoveryAction
+RECOVERY_ACTION_RESET_BUS: RecoveryAction
+RECOVERY_ACTION_REBOOT_SYSTEM: RecoveryAction
 COMPUTE_MODE_SHARED: ComputeMode
 COMPUTE_MODE_EXCLUSIVE_THREAD: ComputeMode
 COMPUTE_MODE_PROHIBITED: ComputeMode

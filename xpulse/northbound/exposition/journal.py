@@ -25,6 +25,9 @@ _IDS: Final = 4096
 _RATE_LIMIT_NS: Final = 5 * 60 * 1_000_000_000
 """Two readings further apart say nothing of the rate now."""
 
+_MANY: Final = 1024
+"""Devices known at once before the forgotten are looked for without anybody asking; no node has so many."""
+
 
 class _Device:
     __slots__ = ("heard_ns", "rates", "read", "source", "xids")
@@ -83,6 +86,8 @@ class Journal:
             for part in reading.samples:
                 for sample in part.samples:
                     self._learn(source, (part.node or self._node, sample.uid), sample, part.taken_at_ns)
+                if len(self._devices) > _MANY:  # nobody asks, and instances come and go
+                    self._forget(part.taken_at_ns)
 
     def happened(self, event: v1.DeviceEvent) -> None:
         """Count an event; a later version of a known one (same id) counts only by how much its count grew."""
@@ -103,9 +108,12 @@ class Journal:
     def trails(self, now_ns: int) -> dict[tuple[NodeRef, str], Trail]:
         """What is known of each device at `now_ns`, ns UTC."""
         with self._lock:
-            for key in [key for key, device in self._devices.items() if now_ns - device.heard_ns > _FORGET_NS]:
-                del self._devices[key]
+            self._forget(now_ns)
             return {key: _trail(device, now_ns) for key, device in self._devices.items()}
+
+    def _forget(self, now_ns: int) -> None:
+        for key in [key for key, device in self._devices.items() if now_ns - device.heard_ns > _FORGET_NS]:
+            del self._devices[key]
 
     def events(self) -> Mapping[tuple[str, str, str], int]:
         """How often each kind of event happened since the start, by cluster, node and kind; those of devices that are gone included."""

@@ -122,3 +122,12 @@ def test_events_of_a_node_are_counted_with_those_of_devices_that_are_gone() -> N
     journal.happened(device_event(NODE, "nvidia", "lost", 100 * S, "gone", uid="nvidia:GPU-9"))
     journal.happened(device_event(NODE, "nvidia", "hang", 100 * S, "no answer"))
     assert journal.events() == {("c", "n", "lost"): 1, ("c", "n", "hang"): 1}
+
+
+def test_devices_that_come_and_go_are_forgotten_though_nobody_asks() -> None:
+    journal = Journal(NODE)
+    for hour in range(300):
+        samples = tuple(SampleBuilder(f"nvidia:MIG-{hour}-{n}", n).set("energy_joules", 1.0).build() for n in range(14))
+        journal.observe("nvidia", Reading((NodeReading((1 + hour) * 3600 * 10**9, samples),)))
+    assert len(journal.trails(301 * 3600 * 10**9)) < 1100
+    assert len(journal._devices) < 1100
