@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from schemas.codec import MAJOR, MINOR, HEADERS
+from schemas.codec import HEADERS, MAJOR, MINOR
 from schemas.flow import Busy, Record
 from schemas.identity import partition_of
 from schemas.topics import ALLOCATIONS, DLQ, SAMPLES, USAGE

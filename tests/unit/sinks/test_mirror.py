@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from schemas.codec import MAJOR, MINOR
 from schemas import topics
+from schemas.codec import MAJOR, MINOR
 from schemas.flow import DeadLetter, Out
 from schemas.telemetry import v1
 from sinks.mirror import MirrorProcessor
