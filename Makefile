@@ -33,8 +33,8 @@ up: setup ## run the whole pipeline on this machine with a live view (Ctrl-C sto
 test: setup ## run every test; integration tests skip with a reason where a server cannot run (XPULSE_REQUIRE=kafka,influxdb makes that a failure)
 	@# First the whole line, alone: it tells of a leak in time, and a machine that is busy with other tests would be what it measures.
 	@if [ -n "$(ARGS)" ]; then exec $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS); fi; \
-	$(BIN)/python -m pytest tests/integration/line; \
-	exec $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --ignore tests/integration/line
+	line=0; $(BIN)/python -m pytest tests/integration/line || line=$$?; \
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --ignore tests/integration/line; exit $$line
 
 check: setup ## lint, types, import contracts, generated code and docs
 	$(BIN)/ruff check .

@@ -33,7 +33,7 @@ from schemas.telemetry import v1
 
 log = logging.getLogger("xpulse.agent")
 
-_POLL_SECONDS: Final = 0.1
+_POLL_SECONDS: Final = 0.25
 """How long the loop may sleep: the longest wait of a stop, a restart or a hang report."""
 
 _STATS_SECONDS: Final = 1.0

@@ -28,7 +28,7 @@ MOST_OF_ONE_ADDRESS: Final = 8
 PATIENCE_SECONDS: Final = 10.0
 """From accepting a connection to the end of its answer (Prometheus' own default is to wait 10 s)."""
 
-_POLL_SECONDS: Final = 0.2
+_POLL_SECONDS: Final = 0.5
 _MOST_PARAMETERS: Final = 20
 _TEXT: Final = "text/plain; charset=utf-8"
 

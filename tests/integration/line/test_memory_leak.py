@@ -94,7 +94,7 @@ def check_nothing_is_left(up: Up) -> None:
     assert processes_of(up.state) == {}
     assert [path.name for path in up.work.iterdir()] == ["run.json"]
     kept = {path.name for path in up.state.iterdir()}
-    assert kept <= {"logs", "xpulse.sqlite", "faust"}, "only logs and the store stay"
+    assert kept <= {"logs", "xpulse.sqlite", "faust", "addresses.json", "epoch"}, "only logs, the store and what the agent keeps stay"
 
 
 @pytest.mark.timeout(180)
@@ -114,4 +114,4 @@ def test_ctrl_c_ends_everything_within_five_seconds(tmp_path: Path) -> None:
         assert time.monotonic() - asked < STOP_SECONDS
         assert processes_of(up.state) == {}
         assert list(up.work.iterdir()) == []
-        assert {path.name for path in up.state.iterdir()} <= {"logs", "xpulse.sqlite", "faust", "addresses.json"}
+        assert {path.name for path in up.state.iterdir()} <= {"logs", "xpulse.sqlite", "faust", "addresses.json", "epoch"}
