@@ -43,7 +43,7 @@ _READS_NOTHING: Final = frozenset({"unavailable", "skipped"})
 def run(
     settings: Collectors,
     node: NodeRef,
-    publish: Callable[[Sequence[Out]], None],
+    publish: Callable[[Sequence[Out]], None] | None,
     *,
     stop: threading.Event,
     clock: Callable[[], int] = time.time_ns,
@@ -56,7 +56,8 @@ def run(
     """Read until `stop` is set; every plugin's process is gone when this returns, within 2 s of the stop.
 
     `publish` takes messages without blocking and raises schemas.flow.Busy where its queue is full: samples are then dropped and
-    counted, events and inventory wait. `observer` hears readings and events too. `requests` (by the name of where they come from) say
+    counted, events and inventory wait; None: there is no bus. `observer` hears readings and events too.
+    `requests` (by the name of where they come from) say
     why the driver is to be let go, "" for no reason; they return at once. `state_dir` keeps which card sat
     at which PCI address, and what plugins keep.
     `clock` gives ns UTC. `on_stats` gets a snapshot each second and at the end. `plugins` are

@@ -32,7 +32,8 @@ class Shared:
     """What the outlets of one agent have in common."""
 
     node: NodeRef
-    publish: Callable[[Sequence[Out]], None]
+    publish: Callable[[Sequence[Out]], None] | None
+    """None: there is no bus, and no message is made for it."""
     clock: Callable[[], int]
     """ns UTC."""
     addresses: Addresses
@@ -80,6 +81,8 @@ class Outlet:
         noticed = [one for one in noticed if not shared.coverage.covers(tally.name, one, now_ns)]
         for one in noticed:
             self._tell(one)
+        if shared.publish is None:
+            return
         outs: list[Out] = []
         try:
             outs = self._publisher.outs(replace(reading, events=()), shared.clock())
@@ -119,6 +122,8 @@ class Outlet:
 
     def _messages(self, events: Sequence[ReadingEvent]) -> list[Out]:
         """One that is too large takes no other along, and neither do samples that are."""
+        if self._shared.publish is None:
+            return []
         outs = []
         for event in events:
             try:
@@ -154,6 +159,8 @@ class Outlet:
 
     def _send(self, outs: list[Out]) -> None:
         """Publish; what the bus has no room for is kept where it happens once (events, inventory) and counted where it does not."""
+        if self._shared.publish is None:
+            return
         try:
             self._shared.publish([*self._backlog, *outs])
             self._backlog = []

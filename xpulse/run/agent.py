@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from collectors.agent import run as run_agent
@@ -21,7 +21,6 @@ from xpulse.run.report import of_agent
 
 if TYPE_CHECKING:
     from collectors.stats import AgentStats
-    from schemas.flow import Out
     from xpulse.bus.agent import AgentPublisher
     from xpulse.health import Report
     from xpulse.settings import Settings
@@ -64,7 +63,7 @@ def run(settings: Settings) -> int:
             return run_agent(
                 settings.collectors,
                 node,
-                publisher.offer if publisher else _nowhere,
+                publisher.offer if publisher else None,
                 stop=stop,
                 on_stats=keep,
                 observer=pull.observer,
@@ -78,10 +77,6 @@ def run(settings: Settings) -> int:
                 push.close(otlp.FLUSH_SECONDS)
             if publisher:
                 publisher.close(FLUSH_SECONDS)
-
-
-def _nowhere(outs: Sequence[Out]) -> None:
-    """Without a bus the observers hear everything, and nobody else."""
 
 
 def _requests(settings: Settings, node: NodeRef) -> dict[str, Callable[[], str]]:
