@@ -45,4 +45,4 @@ def test_prepare_tries_all_and_reports_the_missing(monkeypatch: pytest.MonkeyPat
 def test_prepare_knows_its_names(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         prepare.main(["influx"])
-    assert "unknown: influx; choose from kafka, compose, kcat, influxdb" in capsys.readouterr().err
+    assert "unknown: influx; choose from kafka, compose, kcat, prometheus, kubernetes-types, otelcol, influxdb" in capsys.readouterr().err
