@@ -129,7 +129,7 @@ def _loop(
         at = time.monotonic()
         for one in supervised:
             fd = one.child.fd if one.child is not None else -1
-            if one.hangs(at):
+            if one.hangs(at) or one.tries_again(at):
                 selector.unregister(fd)
         shared.doubles.expected = any(one.tally.name == "kernel" and one.tally.state not in _READS_NOTHING for one in supervised)
         _pass_on(supervised, shared.doubles.due(shared.clock()))

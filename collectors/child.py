@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from collectors.frames import Listener, Word
+from collectors.whereabouts import Notes, Place, make
 
 _READ_BYTES: Final = 1 << 20
 
@@ -29,22 +30,25 @@ class Child:
         os.set_blocking(self.fd, False)
         # The child finds what this interpreter finds, wherever it was started from; -P keeps its working folder out of it.
         path = os.pathsep.join(entry for entry in sys.path if entry)
+        whereabouts = make()
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "collectors.worker", str(theirs)],
                 stdin=subprocess.PIPE,
                 stdout=2,  # a vendor library that prints must not reach our stdout
-                pass_fds=[theirs],
+                pass_fds=[theirs, whereabouts],
                 env=os.environ | {"PYTHONPATH": path},
             )
+            self._notes = Notes(whereabouts)
         except OSError:
             os.close(self.fd)
             raise
         finally:
             os.close(theirs)
+            os.close(whereabouts)
         self._listener = Listener()
         self.ended = False
-        own = {"agent_pid": os.getpid(), "pythonpath": os.environ.get("PYTHONPATH")}
+        own = {"whereabouts": whereabouts, "agent_pid": os.getpid(), "pythonpath": os.environ.get("PYTHONPATH")}
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # it died at once; its end is seen on the pipe
             self._process.stdin.write(json.dumps({**order, **own}).encode() + b"\n")
@@ -53,6 +57,10 @@ class Child:
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    def place(self) -> Place | None:
+        """What it asked about last, and is not past."""
+        return self._notes.read()
 
     def hear(self) -> Iterator[Word]:
         """What it has said; sets `ended` when it will say no more. Raises frames.Broken on nonsense."""
@@ -93,6 +101,7 @@ class Child:
     def close(self) -> None:
         """Release the pipes."""
         os.close(self.fd)
+        self._notes.close()
         self.end()
 
 

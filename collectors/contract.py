@@ -5,7 +5,7 @@ An entry point in the group `xpulse.collectors` names `create(settings, env) -> 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
@@ -30,6 +30,11 @@ class Env:
     interval_ns: int
     state_dir: Path | None = None
     """Where the agent keeps what must outlive it; None where it keeps nothing."""
+    note: Callable[[str, str], None] = lambda key, uid: None
+    """Say what is asked next: a key of the plugin's own and the device's uid ("" where there is none). Costs a microsecond. If the process
+    hangs then, the key comes back in `avoid`; an empty key says that the plugin is past it."""
+    avoid: Mapping[str, str] = field(default_factory=dict)
+    """Keys, with their uids, at which an earlier process hung: leave them out. A later process gets them less often, to try again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from collectors import frames
+from collectors.avoided import Avoided
 from collectors.child import Child
 from collectors.contract import OnUnavailable, Reading
 from collectors.events import Kind, Severity
@@ -62,6 +63,7 @@ class Supervised:
         self._failed = ""
         self._troubled = False
         self._rest: _Rest | None = None
+        self._avoided = Avoided()
 
     def rest(self, reason: str, at: float, now_ns: int) -> None:
         """Let the driver go while `reason` (not empty) stands, and come back when it does not. Call it as often as you like."""
@@ -101,7 +103,7 @@ class Supervised:
         if self.tally.state == "skipped" or at < self._start_at:
             return False
         try:
-            self.child = Child(self._order)
+            self.child = Child({**self._order, "avoid": self._avoided.now(at)})
         except OSError as error:
             self._lose(at, "source_unavailable", f"its process cannot be started: {error.strerror or error}")
             return False
@@ -150,7 +152,21 @@ class Supervised:
         limit = self._limits.hang_seconds if self._heard else max(START_SECONDS, self._limits.hang_seconds)
         if at - self._heard_at < limit:
             return False
-        self._lose(at, "hang", f"the driver did not answer for {limit:g} s; its process was killed", "critical")
+        place = self.child.place()
+        text = f"the driver did not answer for {limit:g} s; its process was killed"
+        if place is not None:
+            again = self._avoided.add(place, at)
+            text += f". It was asked for {place.uid or place.key}, which is left out and tried again in {again:g} s"
+        self._lose(at, "hang", text, "critical")
+        return True
+
+    def tries_again(self, at: float) -> bool:
+        """True where the process was ended because what an earlier one hung at is due to be tried again; the next starts at once."""
+        if self.child is None or self._rest is not None or not self._avoided.due(at):
+            return False
+        log.warning("plugin %s starts anew to try again what it hung at", self.tally.name)
+        self._drop_child()
+        self._start_at = at
         return True
 
     def _take(self, word: frames.Word) -> None:

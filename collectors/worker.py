@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from collectors import frames
 from collectors.contract import Env, Plugin, Ready
 from collectors.registry import Misconfigured, make
+from collectors.whereabouts import Notes
 from schemas.identity import NodeRef
 
 if TYPE_CHECKING:
@@ -61,6 +62,10 @@ class Schedule:
         return 0 if last is None else max(0, tick - last - 1)
 
 
+def _unnoted(key: str, uid: str) -> None:
+    """Nobody looks: a worker that a test made."""
+
+
 class Worker:
     """Runs one plugin until `stopping` is set. `write` takes whole frames and raises BrokenPipeError once nobody listens."""
 
@@ -73,7 +78,13 @@ class Worker:
         self._alive_seconds = float(order["alive_seconds"])
         state_dir = order.get("state_dir")
         self._env = Env(
-            NodeRef(*order["node"]), order["boot_id"], order["agent_version"], interval_ns, Path(state_dir) if state_dir else None
+            NodeRef(*order["node"]),
+            order["boot_id"],
+            order["agent_version"],
+            interval_ns,
+            Path(state_dir) if state_dir else None,
+            note=Notes(int(order["whereabouts"])).note if "whereabouts" in order else _unnoted,
+            avoid=order.get("avoid", {}),
         )
 
     def write(self, data: bytes) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from collectors.contract import Env
 from collectors.events import Kind, Severity
 from collectors.nvidia import gpm
 from collectors.nvidia.device_info import Versions, device_info, set_peers
@@ -83,12 +84,13 @@ class Card:
 class Cards:
     """Every card by uid, in NVML's order; a card that stops answering stays."""
 
-    def __init__(self, source: Source, settings: Nvidia, node: str, say: Say) -> None:
-        self._source, self._settings, self._node, self._say = source, settings, node, say
+    def __init__(self, source: Source, settings: Nvidia, env: Env, say: Say) -> None:
+        self._source, self._settings, self._env, self._node, self._say = source, settings, env, env.node.node, say
         self.by_uid: dict[str, Card] = {}
         self.driver_version = ""
         self._versions = Versions()
         self._silent: set[int] = set()
+        self._left_out: set[int] = set()
         self._lost_looks = 0
         self.look_anew = False
         """Set by whoever knows of a card that this session does not list: the next look opens a new one."""
@@ -126,12 +128,26 @@ class Cards:
         self._versions = Versions(self.driver_version, library if isinstance(library, str) else "", self._source.cuda_version())
         by_index = {card.index: card for card in self}
         found: dict[str, Card] = {}
-        for index, handle in enumerate(self._source.handles()):
+        for index, handle in self._handles({index: card.info.uid for index, card in by_index.items()}):
             card = self._card(index, handle, by_index.get(index), announce=not first)
             if card is not None:
                 found[card.info.uid] = card
         self.by_uid = found
         self._join()
+
+    def _handles(self, uids: Mapping[int, str]) -> Iterator[tuple[int, Handle | Failed]]:
+        """Handles one by one, each noted before it is asked for; one that an earlier process hung at is left out, and said to be lost."""
+        for index in range(self._source.count()):
+            if str(index) in self._env.avoid:
+                if index not in self._left_out:
+                    self._left_out.add(index)
+                    uid = self._env.avoid[str(index)]
+                    text = f"the driver hung when it was asked for the GPU with index {index}: it is left out, and tried again later"
+                    self._say("lost", text, "critical", uid=uid)
+                continue
+            self._env.note(str(index), uids.get(index, ""))
+            yield index, self._source.handle(index)
+        self._env.note("", "")
 
     def join_links(self) -> None:
         """Count the direct links between the cards, from what each says of the other end of its own."""

@@ -68,7 +68,7 @@ class Plugin:
         self._settings, self._env, self._module, self._monotonic = settings, env, module, monotonic
         self._meminfo: Callable[[], str] = meminfo.read_text
         self.source = source or Source()
-        self.cards = Cards(self.source, settings, env.node.node, self._say)
+        self.cards = Cards(self.source, settings, env, self._say)
         self._slow_reads = SlowReads(settings.slow_read_seconds)
         self._beside = Beside(self.source, settings, env, bus=bus)
         self.cards.before_end = self._beside.close
@@ -153,6 +153,7 @@ class Plugin:
     def _read_one(self, card: Card, slow: bool, deadline: float, at: float) -> list[tuple[SampleBuilder, v1.DeviceInfo]]:
         """The card's sample and those of its parts; whatever goes wrong in here is this card's."""
         done: list[tuple[SampleBuilder, v1.DeviceInfo]] = []
+        self._env.note(str(card.index), card.info.uid)
         try:
             if self._broken or time.monotonic() > deadline:
                 done.append((all_absent(card.info.uid, card.index, "error", slow=slow and bool(self._broken)), card.info))

@@ -103,10 +103,18 @@ class Source:
 
     def handles(self) -> list[Handle | Failed]:
         """A handle or the reason for none, by NVML index; raises Missing where even the count cannot be had."""
+        return [self.handle(index) for index in range(self.count())]
+
+    def count(self) -> int:
+        """How many cards NVML lists; raises Missing where even that cannot be had."""
         count = self.ask(self.nvml.nvmlDeviceGetCount)
         if isinstance(count, Failed):
             raise Missing(why(count.code, "nvmlDeviceGetCount"), count.code)
-        return [self.ask(self.nvml.nvmlDeviceGetHandleByIndex, index) for index in range(count)]
+        return int(count)
+
+    def handle(self, index: int) -> Handle | Failed:
+        """The handle of a card, or the reason for none."""
+        return self.ask(self.nvml.nvmlDeviceGetHandleByIndex, index)
 
 
 def _wrapped(nvml: Any, wrap: Wrap, *, library: bool) -> Callable[[], None]:

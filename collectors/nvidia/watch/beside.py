@@ -51,14 +51,15 @@ class Beside:
         self._answering: list[Card] = []
         self._watched: list[Watched] = []
         self._simulated = settings.simulated
+        self._env = env
         self._said = Said()
         self._memory_bytes: dict[str, int] = {}
         real = not settings.simulated
-        self._watch = Watch(
-            source, env, events=settings.events, pci_check=settings.pci_check and real, counters=real, bus=bus, proc_folder=proc_folder
-        )
+        left_out = any(key.isdigit() for key in env.avoid)  # a card that hung is on the bus, and not asked for: it is not missing
+        pci_check = settings.pci_check and real and not left_out
+        self._watch = Watch(source, env, events=settings.events, pci_check=pci_check, counters=real, bus=bus, proc_folder=proc_folder)
         self._processes: Processes | None = None
-        if settings.processes:
+        if settings.processes and "processes" not in env.avoid:  # an earlier process hung there
             limits = Limits(settings.processes_every_seconds, settings.slow_call_seconds, settings.back_off_seconds)
             proc = None if settings.simulated else Proc(proc_folder)  # processes of a demonstration are nobody's
             self._processes = Processes(source, proc, env.node, limits, command_lines=settings.command_lines)
@@ -84,8 +85,10 @@ class Beside:
         if slow:
             self._memory_bytes = {sample.uid: sample.memory_total_bytes for sample in samples if sample.HasField("memory_total_bytes")}
         if self._processes is not None and self._answering:
+            self._env.note("processes", "")
             with self._harmless("processes", extra):
                 self._list(self._processes, at, now_ns, deadline, extra)
+        self._env.note("", "")
         for event in extra.events:
             event.simulated = self._simulated
         return extra

@@ -194,6 +194,7 @@ def test_the_agent_keeps_no_descriptor_of_a_plugin_that_hangs_or_dies_again_and_
 ) -> None:
     """Hangs are cut by the supervisor; each leaves no pipe, no process and no thread in the agent."""
     monkeypatch.setenv("LD_LIBRARY_PATH", str(fake_nvml_library.parent))
+    monkeypatch.setattr("collectors.avoided.FIRST_SECONDS", 0.3)  # the cards that hung come back soon, to hang again
     settings = {"processes": False, "pci_check": False}
     quick = {"hang_seconds": 0.6, "read_deadline_seconds": 0.3, "restart_min_seconds": 0.01, "restart_max_seconds": 0.02}
     running = started({"nvidia": PluginSettings(settings=settings)}, **quick)
