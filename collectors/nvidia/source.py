@@ -61,6 +61,10 @@ class Source:
         if self._open and self._nvml is not None:
             self._open = False
             self.ask(self._nvml.nvmlShutdown)
+        self.unwrap()
+
+    def unwrap(self) -> None:
+        """Have the bindings' calls go straight to the library again; what was found through `wrap` stays as it is."""
         if self._undo is not None:
             self._undo()
             self._undo = None
