@@ -160,6 +160,8 @@ class Cards:
             set_peers(card.info, card.levels, links)
 
     def _card(self, index: int, handle: Handle | Failed, known: Card | None, *, announce: bool) -> Card | None:
+        if known is not None and known.index != index:
+            known = None  # this session numbers the cards anew, as another is gone: it was found at its new number already
         if known is not None and known.session == self._source.sessions and not (known.lost or known.dead or isinstance(handle, Failed)):
             return known
         replies: Replies = {} if isinstance(handle, Failed) else identity(self._source, handle)
