@@ -83,7 +83,7 @@ def run(
             log.error("%s", ending)
             code = ending.code
         finally:
-            end_all([one.child for one in supervised if one.child is not None])
+            end_all([child for one in supervised for child in one.children()])
     _pass_on(supervised, shared.doubles.flush())
     for one in supervised:
         one.outlet.end()

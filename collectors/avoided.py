@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -9,7 +10,7 @@ from collectors.whereabouts import Place
 
 FIRST_SECONDS: Final = 60.0
 MOST_SECONDS: Final = 1800.0
-"""Each try costs all devices of the plugin `hang_seconds` when it fails."""
+"""A try asks the driver for what it hung at, and a process that is stuck in it may outlive its end."""
 
 
 @dataclass(slots=True)
@@ -17,7 +18,8 @@ class _Left:
     uid: str
     wait_seconds: float
     until: float
-    trying: bool = False
+    well_since: float | None = None
+    """When it was found to answer again; it is left out no more, and forgotten where it goes well for long."""
 
 
 @dataclass(slots=True)
@@ -28,20 +30,32 @@ class Avoided:
 
     def add(self, place: Place, at: float) -> float:
         """The process hung there; seconds until it is tried again."""
+        self._forget(at)
         known = self._left.get(place.key)
         wait = FIRST_SECONDS if known is None else min(MOST_SECONDS, 2 * known.wait_seconds)
         self._left[place.key] = _Left(place.uid or (known.uid if known else ""), wait, at + wait)
         return wait
 
-    def now(self, at: float) -> dict[str, str]:
-        """What the next process is to leave out, by key: the uids. What is due is not among it; how long it waited stays known."""
-        return {key: left.uid for key, left in self._left.items() if not left.trying and at < left.until}
+    def now(self) -> dict[str, str]:
+        """What the plugin is to leave out, by key: the uids."""
+        return {key: left.uid for key, left in self._left.items() if left.well_since is None}
 
-    def due(self, at: float) -> bool:
-        """Whether something left out is to be tried again; each once, by the next process."""
-        found = [left for left in self._left.values() if not left.trying and left.until <= at]
-        for left in found:
-            left.trying = True
-        # What has gone well for long is forgotten: its next hang is a first one.
-        self._left = {key: left for key, left in self._left.items() if not left.trying or at - left.until < 2 * MOST_SECONDS}
-        return bool(found)
+    def due(self, at: float) -> frozenset[str]:
+        """Keys that are to be tried again."""
+        return frozenset(key for key, left in self._left.items() if left.well_since is None and left.until <= at)
+
+    def again(self, keys: Iterable[str], at: float) -> float:
+        """The try did not go well: the least of the new waits in seconds."""
+        return min(self.add(Place(key), at) for key in keys)
+
+    def well(self, keys: Iterable[str], at: float) -> None:
+        """The try went well; what else is left out is tried at once, as it may have had the same cause."""
+        for key in keys:
+            self._left[key].well_since = at
+        for left in self._left.values():
+            left.until = min(left.until, at)
+
+    def _forget(self, at: float) -> None:
+        long_well = [key for key, left in self._left.items() if left.well_since is not None and at - left.well_since >= 2 * MOST_SECONDS]
+        for key in long_well:
+            del self._left[key]

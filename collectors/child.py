@@ -92,6 +92,9 @@ class Child:
                 return False
         return self._process.poll() is not None
 
+    def ended_well(self) -> bool:
+        return self._process.poll() == 0
+
     def how_it_ended(self) -> str:
         code = self._process.poll()
         if code is None:

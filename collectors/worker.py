@@ -93,13 +93,15 @@ class Worker:
             view = view[os.write(self._fd, view) :]
 
     def run(self) -> int:
-        """0 when told to stop, 2 where plugin or settings are wrong, 70 where the plugin raised."""
+        """0 when told to stop or after a trial that went well, 2 where plugin or settings are wrong, 70 where the plugin raised."""
         try:
             plugin = make(self._order["target"], self._order["settings"], self._env)
         except Misconfigured as error:
             self.write(frames.failed(str(error), misconfigured=True))
             return 2
         try:
+            if self._order.get("trial"):
+                return self._try(plugin)
             while not self.stopping.is_set():
                 if self._probe(plugin):
                     self._read_until_stopped(plugin)
@@ -112,6 +114,13 @@ class Worker:
             return 70
         finally:
             plugin.close()
+
+    def _try(self, plugin: Plugin) -> int:
+        """One reading that is told to nobody; 75 (try again later, sysexits.h) where the source is unavailable."""
+        if not isinstance(plugin.probe(), Ready):
+            return 75
+        plugin.read(FAST_AND_SLOW, time.monotonic() + self._deadline_seconds)
+        return 0
 
     def _probe(self, plugin: Plugin) -> bool:
         self.write(frames.alive())

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from collectors.settings import PluginSettings
+from collectors.trial import Outcome, Trial
 from schemas import topics
 from schemas.telemetry import v1
 from tests.fakes import nvml
@@ -15,6 +16,24 @@ from tests.fakes.nvml.fixtures import fake_nvml_library
 from tests.unit.collectors.test_agent import Running, started
 
 __all__ = ["fake_nvml_library", "started"]
+
+
+class Trials:
+    """The outcomes of the agent's tries, and what else was read while they ran."""
+
+    def __init__(self, running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.outcomes: list[str] = []
+        self.beside: set[int] = set()
+        asked = Trial.outcome
+
+        def outcome(trial: Trial, at: float) -> Outcome | None:
+            found = asked(trial, at)
+            self.beside.add(len(running.batches("nvidia")))
+            if found is not None:
+                self.outcomes.append(found)
+            return found
+
+        monkeypatch.setattr(Trial, "outcome", outcome)
 
 
 def test_a_card_that_hangs_the_driver_is_left_out_and_the_others_are_read(
@@ -38,6 +57,12 @@ def test_a_card_that_hangs_the_driver_is_left_out_and_the_others_are_read(
     told = [event for event in running.messages(topics.DEVICE_EVENTS) if event.kind != v1.DeviceEventKind.DEVICE_EVENT_KIND_RECOVERED]
     assert [(v1.DeviceEventKind.Name(e.kind).rpartition("_")[2], e.uid) for e in told] == [("HANG", ""), ("LOST", uids[1])]
     assert f"It was asked for {uids[1]}, which is left out and tried again in 6 s" in told[0].text
+    trial = Trials(running, monkeypatch)
+    running.until(lambda: trial.outcomes == ["hangs"])
+    assert len(trial.beside) > 3, "the other cards are read meanwhile"
+    assert running.plugin("nvidia").restarts == 1, "the try is a process of its own"
     state.release("nvmlDeviceGetUtilizationRates", device=1)
     running.until(lambda: left() == uids)
+    assert trial.outcomes == ["hangs", "well"]
+    assert running.plugin("nvidia").restarts == 1
     assert ("nvidia", "returned") in running.events()

@@ -16,9 +16,11 @@ from collectors.child import Child
 from collectors.contract import NodeReading, Reading
 from collectors.events import device_event
 from collectors.outlet import Outlet, Shared
+from collectors.patience import START_SECONDS
 from collectors.publisher import Publisher
 from collectors.stats import Tally
-from collectors.supervised import Limits, Supervised
+from collectors.supervised import MOST_STUCK, Limits, Supervised
+from collectors.whereabouts import Place
 from schemas import topics
 from schemas.builder import SampleBuilder
 from schemas.flow import Out
@@ -108,3 +110,100 @@ class Says:
 
     def gone(self, wait_seconds: float = 0.0) -> bool:
         return True
+
+
+class Stuck(Says):
+    """Hangs in a call that SIGKILL does not end; `place` is what it was asked for."""
+
+    dead = False
+
+    def __init__(self, place: Place | None) -> None:
+        super().__init__()
+        self._place = place
+
+    def place(self) -> Place | None:
+        return self._place
+
+    def gone(self, wait_seconds: float = 0.0) -> bool:
+        return self.dead
+
+
+@pytest.fixture
+def one() -> Supervised:
+    """One plugin; hang after 10 s, a new process after 1 s."""
+    tally = Tally("fake")
+    shared = Shared(NODE, lambda outs: None, lambda: 10**9, Addresses(NODE))
+    outlet = Outlet(tally, Publisher("fake", NODE, agent_epoch=1, interval_ns=10**9), shared)
+    return Supervised(ORDER, "retry", Limits(10.0, 1.0, 1.0), outlet, tally, releases=True)
+
+
+def _start(one: Supervised, process: Stuck, at: float, monkeypatch: pytest.MonkeyPatch) -> dict[str, str] | None:
+    """What the new process is to leave out; None where none is started."""
+    asked: list[dict[str, str]] = []
+
+    def start(order: dict[str, Any]) -> Stuck:
+        asked.append(order["avoid"])
+        return process
+
+    monkeypatch.setattr("collectors.supervised.Child", start)
+    return asked[0] if one.start_if_due(at) else None
+
+
+def test_a_process_stuck_at_one_card_does_not_keep_the_others_from_being_read(one: Supervised, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _start(one, Stuck(Place("3", "gpu-3")), 0.0, monkeypatch) == {}
+    assert not one.hangs(5.0)
+    assert one.hangs(15.0), "SIGKILL does not end it"
+    assert _start(one, Stuck(None), 17.0, monkeypatch) == {"3": "gpu-3"}
+
+
+def test_nor_does_a_try_begin_while_one_is_stuck_there(one: Supervised, monkeypatch: pytest.MonkeyPatch) -> None:
+    stuck = Stuck(Place("3", "gpu-3"))
+    tries: list[dict[str, str]] = []
+
+    def try_it(order: dict[str, Any]) -> Stuck:
+        tries.append(order["avoid"])
+        return Stuck(Place("3"))
+
+    _start(one, stuck, 0.0, monkeypatch)
+    one.hangs(5.0)
+    one.hangs(15.0)
+    _start(one, Stuck(None), 17.0, monkeypatch)
+    monkeypatch.setattr("collectors.trial.Child", try_it)
+    assert not one.tries_again(1000.0)
+    assert tries == []
+    stuck.dead = True
+    assert not one.tries_again(1001.0)
+    assert tries == [{}]
+
+
+def test_beside_one_stuck_at_who_knows_what_none_is_started(one: Supervised, monkeypatch: pytest.MonkeyPatch) -> None:
+    stuck = Stuck(None)
+    _start(one, stuck, 0.0, monkeypatch)
+    assert one.hangs(START_SECONDS)
+    assert _start(one, Stuck(None), START_SECONDS + 2, monkeypatch) is None
+    stuck.dead = True
+    assert _start(one, Stuck(None), START_SECONDS + 3, monkeypatch) == {}
+
+
+def test_a_driver_that_hangs_at_everything_gets_few_processes_that_stick(one: Supervised, monkeypatch: pytest.MonkeyPatch) -> None:
+    started = 0
+    for round_ in range(20):
+        at = 20.0 * round_
+        started += _start(one, Stuck(Place(str(round_))), at, monkeypatch) is not None
+        one.hangs(at + 1)
+        one.hangs(at + 12)
+    assert started == MOST_STUCK + 1
+
+
+def test_maintenance_ends_a_try_too(one: Supervised, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = Stuck(Place("3"))
+    first.dead = True
+    _start(one, first, 0.0, monkeypatch)
+    one.hangs(5.0)
+    one.hangs(15.0)
+    _start(one, Stuck(None), 17.0, monkeypatch)
+    monkeypatch.setattr("collectors.trial.Child", lambda order: Stuck(Place("3")))
+    one.tries_again(100.0)
+    assert len(one.children()) == 2
+    one.rest("MIG", 101.0, 10**9)
+    assert len(one.children()) == 1, "that one closes its driver first"
