@@ -23,6 +23,7 @@ from collectors.nvidia.remedy import Missing, bindings_warning, why
 from collectors.nvidia.reply import VERSION_MISMATCH
 from collectors.nvidia.settings import Nvidia
 from collectors.nvidia.source import Source
+from collectors.nvidia.turns import SLOW_SECONDS, Turns
 from collectors.nvidia.unified import MEMINFO, Readable
 from collectors.nvidia.watch.beside import Beside
 from collectors.nvidia.watch.slow_reads import SlowReads
@@ -70,6 +71,7 @@ class Plugin:
         self.source = source or Source()
         self.cards = Cards(self.source, settings, env, self._say)
         self._slow_reads = SlowReads(settings.slow_read_seconds)
+        self._turns = Turns()
         self._beside = Beside(self.source, settings, env, bus=bus)
         self.cards.before_end = self._beside.close
         self._borrowed = borrowed or borrow(settings.dcgm_endpoint)
@@ -142,7 +144,15 @@ class Plugin:
         return Reading((reading,), events, rejects)
 
     def _read_all(self, slow: bool, deadline: float, at: float) -> list[SampleBuilder]:
-        read = [one for card in self.cards for one in self._read_one(card, slow, deadline, at)]
+        done: dict[str, list[tuple[SampleBuilder, v1.DeviceInfo]]] = {}
+        for uid in self._turns.order((card.info.uid for card in self.cards), at):
+            started = time.monotonic()
+            done[uid] = self._read_one(self.cards.by_uid[uid], slow, deadline, at)
+            if started <= deadline and not self._broken:
+                self._note_turn(self.cards.by_uid[uid], at, time.monotonic() - started, slow=slow)
+        read = []
+        for card in self.cards:
+            read += done.get(card.info.uid) or self._read_one(card, slow, float("-inf"), at)  # it rests: absent, but listed
         if slow:
             self.cards.join_links()  # what each card said of its links is part of the others' identity
         for builder, info in read:
@@ -274,6 +284,20 @@ class Plugin:
                 self._say("vendor_log", text, "info")
             case "recovered":
                 self._say("vendor_log", "the slow fields are read as often as wanted again", "info")
+            case None:
+                pass
+
+    def _note_turn(self, card: Card, at: float, seconds: float, *, slow: bool) -> None:
+        limit = self._settings.slow_read_seconds if slow or card.parts else SLOW_SECONDS
+        name = f"{card.info.model} {card.info.bdf}"
+        match self._turns.done(card.info.uid, at, seconds, limit_seconds=limit):
+            case "slow":
+                text = (
+                    f"{name} took {seconds:.1f} s to answer (limit {limit:g} s): it is read less often, after the others, until it is quick"
+                )
+                self._say("vendor_log", text, "warning", uid=card.info.uid)
+            case "quick":
+                self._say("vendor_log", f"{name} answers quickly again, and is read at each tick", "info", uid=card.info.uid)
             case None:
                 pass
 
