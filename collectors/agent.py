@@ -36,6 +36,9 @@ log = logging.getLogger("xpulse.agent")
 _POLL_SECONDS: Final = 0.25
 """How long the loop may sleep: the longest wait of a stop, a restart or a hang report."""
 
+_STOOD_STILL_SECONDS: Final = 2.0
+"""So long a round of the loop is none: the agent was stopped, or its machine."""
+
 _STATS_SECONDS: Final = 1.0
 _READS_NOTHING: Final = frozenset({"unavailable", "skipped"})
 
@@ -115,8 +118,9 @@ def _loop(
     shared: Shared,
 ) -> None:
     stats_at = 0.0
+    at = time.monotonic()
     while not stop.is_set():
-        at = time.monotonic()
+        before, at = at, time.monotonic()
         wanted = asked.now(at)
         for one in supervised:
             one.rest(wanted, at, shared.clock())
@@ -127,6 +131,8 @@ def _loop(
             if not one.hear(time.monotonic()):
                 selector.unregister(key.fd)
         at = time.monotonic()
+        for one in supervised if at - before > _STOOD_STILL_SECONDS else ():
+            one.stood_still(at - before, at)
         for one in supervised:
             fd = one.child.fd if one.child is not None else -1
             if one.hangs(at) or one.tries_again(at):

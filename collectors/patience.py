@@ -24,6 +24,10 @@ class Patience:
         self._sign_at = at
         self._answered |= answers
 
+    def stood_still(self, seconds: float, at: float) -> None:
+        """We did not run for so long (a stopped process, a paused machine): what was said meanwhile may not be heard yet."""
+        self._sign_at = min(self._sign_at + seconds, at)
+
     def over(self, place: Place | None, at: float) -> float | None:
         """The limit in seconds where it is over, None where it is not. `place` is what the process asks about now."""
         if place != self._place:

@@ -123,6 +123,12 @@ class Supervised:
         self._failed = ""
         return True
 
+    def stood_still(self, seconds: float, at: float) -> None:
+        """The agent did not run for so long: no silence of the plugin's."""
+        self._patience.stood_still(seconds, at)
+        if self._trial is not None:
+            self._trial[0].stood_still(seconds, at)
+
     def hear(self, at: float) -> bool:
         """Take in what the process said; False once it is gone. Raises Stop."""
         assert self.child is not None

@@ -19,6 +19,10 @@ class Trial:
         self.child = Child({**order, "trial": True, "state_dir": ""})
         self._patience = Patience(hang_seconds, at)
 
+    def stood_still(self, seconds: float, at: float) -> None:
+        """The agent did not run for so long."""
+        self._patience.stood_still(seconds, at)
+
     def outcome(self, at: float) -> Outcome | None:
         """None while it is not known. After "hangs" its process is to be ended."""
         if self.child.gone():

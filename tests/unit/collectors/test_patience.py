@@ -34,3 +34,19 @@ def test_a_long_limit_holds_at_the_start_too() -> None:
     patience = Patience(300.0, 0.0)
     assert patience.over(None, 299.0) is None
     assert patience.over(None, 300.0) == 300.0
+
+
+def test_time_in_which_nobody_listened_is_no_silence() -> None:
+    """SIGSTOP of the agent, or a paused machine: the first look afterwards comes before the pipe is read."""
+    patience = Patience(10.0, 0.0)
+    patience.word(0.0)
+    patience.stood_still(29.0, 30.0)
+    assert patience.over(None, 30.0) is None
+    assert patience.over(None, 39.0) == 10.0
+
+
+def test_nor_is_it_credit_for_a_hang_to_come() -> None:
+    patience = Patience(10.0, 0.0)
+    patience.word(3600.0)
+    patience.stood_still(3600.0, 3600.0)
+    assert patience.over(None, 3610.0) == 10.0
