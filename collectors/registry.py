@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
+from pydantic import ValidationError
+
 from collectors.contract import API, GROUP, Env, Plugin
 from collectors.settings import PluginSettings
 
@@ -63,12 +65,24 @@ def load(target: str) -> Callable[..., Any]:
     return found  # type: ignore[no-any-return]  # callable() narrows to Callable[..., object]
 
 
+def _said(error: ValueError) -> str:
+    """What a plugin says of its settings; a model's list of errors as one line, without the links to its maker's pages."""
+    if not isinstance(error, ValidationError):
+        return str(error)
+    lines = []
+    for one in error.errors(include_url=False, include_input=False):
+        key = ".".join(map(str, one["loc"])) or "its settings"
+        # Not what was given: it may be a password.
+        lines.append(f"{key}: {'no such setting' if one['type'] == 'extra_forbidden' else one['msg']}")
+    return "; ".join(lines)
+
+
 def make(target: str, settings: Mapping[str, Any], env: Env) -> Plugin:
     """Create the plugin and check its contract version; Misconfigured where settings or version do not fit."""
     try:
         plugin = load(target)(settings, env)
     except ValueError as error:
-        raise error if isinstance(error, Misconfigured) else Misconfigured(f"settings of {target}: {error}") from error
+        raise error if isinstance(error, Misconfigured) else Misconfigured(f"settings of {target}: {_said(error)}") from error
     if plugin.api != API:
         raise Misconfigured(
             f"collector plugin {target} speaks contract version {plugin.api}, this agent speaks {API}; "

@@ -228,7 +228,7 @@ class Supervised:
                 self._unavailable(reason)
             case frames.Failed(reason, misconfigured):
                 if misconfigured:
-                    raise Stop(2, reason)
+                    raise Stop(2, f"collectors.plugins.{self.tally.name}: {reason}")
                 self._failed = reason
             case frames.Read(reading, duration_ns, skipped):
                 self._read(reading, duration_ns, skipped, at)

@@ -38,7 +38,8 @@ class Schedule:
     def __init__(self, interval_ns: int, slow_every: int) -> None:
         self._interval_ns, self._slow_every = interval_ns, slow_every
         self._reads = 0
-        self._last_tick: int | None = None
+        self._last: tuple[int, int] | None = None
+        """The tick of the last read, and the monotonic clock then."""
         self._target_ns: int | None = None
 
     def due(self) -> frozenset[Cadence]:
@@ -55,11 +56,14 @@ class Schedule:
         self._target_ns = target
         return target - now_ns
 
-    def skipped(self, now_ns: int) -> int:
-        """How many multiples passed without a read since the last call, which is one per read."""
+    def skipped(self, now_ns: int, monotonic_ns: int) -> int:
+        """How many multiples passed without a read since the last call, which is one per read; a clock that is set skips none."""
         tick = (now_ns + self._interval_ns // 2) // self._interval_ns
-        last, self._last_tick = self._last_tick, tick
-        return 0 if last is None else max(0, tick - last - 1)
+        last, self._last = self._last, (tick, monotonic_ns)
+        if last is None:
+            return 0
+        went_by = (monotonic_ns - last[1] + self._interval_ns // 2) // self._interval_ns
+        return max(0, min(tick - last[0], went_by) - 1)
 
 
 def _unnoted(key: str, uid: str) -> None:
@@ -134,7 +138,7 @@ class Worker:
 
     def _read_until_stopped(self, plugin: Plugin) -> None:
         while not self.stopping.is_set():
-            skipped = self._schedule.skipped(time.time_ns())
+            skipped = self._schedule.skipped(time.time_ns(), time.monotonic_ns())
             started = time.monotonic_ns()
             reading = plugin.read(self._schedule.due(), time.monotonic() + self._deadline_seconds)
             self.write(frames.read(reading, duration_ns=time.monotonic_ns() - started, skipped=skipped))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -74,14 +75,18 @@ class HealthServer:
             self._listener = Listener(host, port, handle, tls=tls)
         except OSError as error:
             if not fall_back:
-                raise UsageError(
-                    f"health: {host}:{port} cannot be listened on ({error.strerror}); set health.port to another, or 0 for any free one"
-                ) from None
+                raise UsageError(f"health: {host}:{port} cannot be listened on ({error.strerror}); {_remedy(error)}") from None
             self._listener = Listener(host, 0, handle, tls=tls)
         self.host, self.port, self.refused = host, self._listener.port, self._listener.refused
 
     def close(self) -> None:
         self._listener.close()
+
+
+def _remedy(error: OSError) -> str:
+    if error.errno == errno.EADDRNOTAVAIL:
+        return "set health.host, of an agent northbound.exposition.host, to an address that this host has"
+    return "set health.port, of an agent northbound.exposition.port, to another, or 0 for any free one"
 
 
 def _pages(report: Callable[[], Report], pages: Mapping[str, Handle]) -> Handle:

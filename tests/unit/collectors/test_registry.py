@@ -82,8 +82,10 @@ def test_wrong_settings_of_a_plugin_name_the_key() -> None:
 
 
 def test_wrong_settings_of_nvidia_name_the_key() -> None:
-    with pytest.raises(Misconfigured, match="profilling"):
-        make("collectors.nvidia.plugin:create", {"profilling": False}, ENV)
+    with pytest.raises(Misconfigured) as caught:
+        make("collectors.nvidia.plugin:create", {"profilling": False, "retry_seconds": "soon"}, ENV)
+    said = str(caught.value).partition(": ")[2]
+    assert said == "retry_seconds: Input should be a valid number, unable to parse string as a number; profilling: no such setting"
 
 
 def test_a_deadline_beyond_the_hang_limit_is_refused() -> None:

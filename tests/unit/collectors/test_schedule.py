@@ -37,4 +37,11 @@ def test_a_clock_that_was_set_back_does_not_stop_the_reads() -> None:
 def test_ticks_that_passed_during_a_read_are_counted() -> None:
     schedule = Schedule(SECOND, 1)
     times = [10.0, 10.999, 14.2, 15.0, 3.0]  # the last: the clock was set back
-    assert [schedule.skipped(int(t * SECOND)) for t in times] == [0, 0, 2, 0, 0]
+    assert [schedule.skipped(int(t * SECOND), int(abs(t) * SECOND)) for t in times] == [0, 0, 2, 0, 0]
+
+
+def test_a_clock_that_is_set_skips_no_tick() -> None:
+    """A host whose battery is empty boots in 1970 and is set by NTP: 1.8e9 ticks were never missed."""
+    schedule = Schedule(SECOND, 1)
+    times = [(100.0, 5.0), (101.0, 6.0), (1.8e9, 7.0), (1.8e9 + 1, 8.0), (200.0, 9.0), (3800.0, 12.0)]
+    assert [schedule.skipped(int(wall * SECOND), int(up * SECOND)) for wall, up in times] == [0, 0, 0, 0, 0, 2]
