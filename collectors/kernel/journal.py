@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import subprocess
 import tempfile
 import time
@@ -13,6 +14,11 @@ from collectors.kernel.record import Record, of_journal
 from collectors.kernel.source import Batch, Missing, Position
 
 _READ_BYTES: Final = 1 << 16
+_MUCH_BYTES: Final = 1 << 16
+_MORE_SECONDS: Final = 0.05
+"""Who took so much has emptied the pipe faster than journalctl fills it: more is on its way. A storm, or the log of a long uptime, comes
+in some seconds so, and not a pipeful a tick."""
+
 _MOST_LINE_BYTES: Final = 1 << 20
 _FIELDS: Final = "MESSAGE,PRIORITY,SYSLOG_FACILITY,_SOURCE_MONOTONIC_TIMESTAMP"
 _START_SECONDS: Final = 0.3
@@ -68,6 +74,7 @@ class Journal:
         records: list[Record] = []
         nonsense = 0
         ended = False
+        taken_bytes = 0
         while time.monotonic() <= deadline:
             while (end := self._buffer.find(b"\n")) >= 0:
                 if len(records) >= most:
@@ -85,10 +92,19 @@ class Journal:
             try:
                 data = os.read(self._process.stdout.fileno(), _READ_BYTES)
             except BlockingIOError:
+                if taken_bytes >= _MUCH_BYTES and self._more():
+                    continue
                 return Batch(records, 0, nonsense, False, self._last)
             ended = not data
             self._buffer += data
+            taken_bytes += len(data)
         return Batch(records, 0, nonsense, True, self._last)
+
+    def _more(self) -> bool:
+        """Whether journalctl writes on within a moment."""
+        assert self._process is not None
+        assert self._process.stdout is not None
+        return bool(select.select([self._process.stdout.fileno()], [], [], _MORE_SECONDS)[0])
 
     def _take(self, line: bytes, records: list[Record]) -> int:
         found = of_journal(line)

@@ -156,6 +156,22 @@ def test_the_journal_finds_its_place_by_time_where_kmsg_was_read_before(journal:
     assert texts(some(source, 1)) == ["two"]
 
 
+def test_a_storm_in_the_journal_is_read_as_fast_as_it_comes(journal: tuple[FakeJournal, Journal], monkeypatch: pytest.MonkeyPatch) -> None:
+    """168,924 lines in a minute are ten times what a pipe holds, each second: a pipeful a tick would be told an hour later."""
+    monkeypatch.setattr("collectors.kernel.journal._MORE_SECONDS", 0.5)
+    fake, source = journal
+    for number in range(3000):
+        fake.log(number, "NVRM: Xid (PCI:0000:10:00): 45, pid=1, name=x, Ch 00000001")
+    source.open(None)
+    sizes: list[int] = []
+    until = time.monotonic() + 20
+    while sum(sizes) < 3000 and time.monotonic() < until:
+        sizes += filter(None, [len(source.read(9999, FAR).records)])
+        time.sleep(0.01)
+    assert sum(sizes) == 3000
+    assert len(sizes) <= 3, "a pipe holds some 400 of them"
+
+
 def test_a_journal_that_may_not_be_read_is_said_with_its_remedy(tmp_path: Path) -> None:
     fake = FakeJournal(tmp_path, refusal="No journal files were opened due to insufficient permissions.")
     source = Journal(str(fake.command))
