@@ -55,6 +55,10 @@ class Avoided:
         for left in self._left.values():
             left.until = min(left.until, at)
 
+    def all_well(self, at: float) -> None:
+        """Somebody worked on the devices: everything is read again at once. What hangs all the same waits longer than before."""
+        self.well([key for key, left in self._left.items() if left.well_since is None], at)
+
     def _forget(self, at: float) -> None:
         long_well = [key for key, left in self._left.items() if left.well_since is not None and at - left.well_since >= 2 * MOST_SECONDS]
         for key in long_well:

@@ -70,6 +70,8 @@ class Supervised:
         self._rest: _Rest | None = None
         self._avoided = Avoided()
         self._trial: tuple[Trial, frozenset[str]] | None = None
+        self._answers_again = False
+        """Something that the running process leaves out: it is to start anew, when the others have been tried too."""
 
     def children(self) -> list[Child]:
         """Every process that may still run."""
@@ -95,6 +97,7 @@ class Supervised:
             self.outlet.say("maintenance_ended", f"{self._rest.reason} is over; the driver is read again", "info")
             self.outlet.look_again()
             self._rest = None
+            self._avoided.all_well(at)
             self._start_at = at
             self._troubled = False
             if self.tally.state == "maintenance":
@@ -115,6 +118,7 @@ class Supervised:
             return False
         try:
             self.child = Child({**self._order, "avoid": self._avoided.now()})
+            self._answers_again = False
         except OSError as error:
             self._lose(at, "source_unavailable", f"its process cannot be started: {error.strerror or error}")
             return False
@@ -181,21 +185,23 @@ class Supervised:
         """Let a process of its own try what is left out; True where it answers again and the process was ended: the next reads it too."""
         if self.child is None or self._rest is not None:
             return False
-        if self._trial is None:
-            due = self._avoided.due(at)
-            if due and self._may_start() and not self._dying:  # one that is stuck there has tried it already
-                self._try(due, at)
+        if self._trial is not None:
+            trial, keys = self._trial
+            outcome = trial.outcome(at)
+            if outcome is None:
+                return False
+            self._end_trial()
+            if outcome == "well":
+                self._avoided.well(keys, at)
+                self._answers_again = True
+            else:
+                again = self._avoided.again(keys, at)
+                log.warning("plugin %s: what it hung at was tried and %s; again in %g s", self.tally.name, outcome, again)
+        due = self._avoided.due(at)
+        if due and self._may_start() and not self._dying:  # one that is stuck there has tried it already
+            self._try(due, at)
+        if self._trial is not None or not self._answers_again:
             return False
-        trial, keys = self._trial
-        outcome = trial.outcome(at)
-        if outcome is None:
-            return False
-        self._end_trial()
-        if outcome != "well":
-            again = self._avoided.again(keys, at)
-            log.warning("plugin %s: what it hung at was tried and %s; again in %g s", self.tally.name, outcome, again)
-            return False
-        self._avoided.well(keys, at)
         log.warning("plugin %s: what it hung at answers again; it starts anew to read it", self.tally.name)
         self._drop_child()
         self._start_at = at

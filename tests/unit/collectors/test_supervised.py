@@ -207,3 +207,64 @@ def test_maintenance_ends_a_try_too(one: Supervised, monkeypatch: pytest.MonkeyP
     assert len(one.children()) == 2
     one.rest("MIG", 101.0, 10**9)
     assert len(one.children()) == 1, "that one closes its driver first"
+
+
+class Quick(Stuck):
+    """A try that ends at once."""
+
+    dead = True
+
+    def __init__(self, *, well: bool) -> None:
+        super().__init__(None)
+        self._well = well
+
+    def ended_well(self) -> bool:
+        return self._well
+
+
+def _left_out(one: Supervised, keys: str, monkeypatch: pytest.MonkeyPatch) -> float:
+    """A plugin that runs and leaves out so many; the time it is then."""
+    at = 0.0
+    for key in keys:
+        hung = Stuck(Place(key))
+        hung.dead = True
+        _start(one, hung, at, monkeypatch)
+        one.hangs(at + 1.0)
+        assert one.hangs(at + 12.0)
+        at += 20.0
+    running = Stuck(None)
+    running.dead = True
+    _start(one, running, at, monkeypatch)
+    return at
+
+
+def test_where_one_answers_again_the_others_are_tried_before_it_starts_anew(one: Supervised, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = _left_out(one, "35", monkeypatch)
+    tries: list[dict[str, str]] = []
+
+    def try_it(order: dict[str, Any]) -> Quick:
+        tries.append(order["avoid"])
+        return Quick(well=True)
+
+    monkeypatch.setattr("collectors.trial.Child", try_it)
+    at = max(at, 73.0)
+    assert [one.tries_again(at + step) for step in (0.0, 0.2, 0.4)] == [False, False, True]
+    assert tries == [{"5": ""}, {}]
+    assert _start(one, Stuck(None), at + 1.0, monkeypatch) == {}, "once for both"
+
+
+def test_what_still_hangs_does_not_keep_the_other_from_coming_back(one: Supervised, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = max(_left_out(one, "35", monkeypatch), 73.0)
+    outcomes = iter((True, False))
+    monkeypatch.setattr("collectors.trial.Child", lambda order: Quick(well=next(outcomes)))
+    assert [one.tries_again(at + step) for step in (0.0, 0.2, 0.4)] == [False, False, True]
+    assert _start(one, Stuck(None), at + 1.0, monkeypatch) == {"5": ""}
+
+
+def test_after_a_maintenance_everything_is_read_again(one: Supervised, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reset of the GPU is what heals one that hangs, and it needs the driver let go."""
+    at = _left_out(one, "3", monkeypatch)
+    one.rest("reset", at + 1.0, 10**9)
+    assert one.hangs(at + 4.0), "it did not go by itself"
+    one.rest("", at + 60.0, 10**9)
+    assert _start(one, Stuck(None), at + 60.0, monkeypatch) == {}
