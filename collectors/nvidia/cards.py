@@ -200,13 +200,19 @@ class Cards:
         card.looked_at = float("-inf")
 
     def _join(self) -> None:
+        if "topology" not in self._env.avoid:  # else an earlier process hung there
+            self._env.note("topology", "")
+            self._ask_topology()
+            self._env.note("", "")
+        self.join_links()
+
+    def _ask_topology(self) -> None:
         handles = {card.info.uid: card.handle for card in self if card.handle is not None and not card.lost}
         for card in self:
             if card.handle is None or card.lost or card.levels.keys() == handles.keys() - {card.info.uid}:
                 continue
             others = {uid: handle for uid, handle in handles.items() if uid != card.info.uid}
             card.levels = topology(self._source, card.handle, others)
-        self.join_links()
 
     def _wants_new_session(self) -> bool:
         """A lost card is seen again only by a new session; the wait between two grows, because opening one costs the healthy cards."""

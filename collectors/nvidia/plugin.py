@@ -150,6 +150,7 @@ class Plugin:
             done[uid] = self._read_one(self.cards.by_uid[uid], slow, deadline, at)
             if started <= deadline and not self._broken:
                 self._note_turn(self.cards.by_uid[uid], at, time.monotonic() - started, slow=slow)
+        self._env.note("", "")
         read = []
         for card in self.cards:
             read += done.get(card.info.uid) or self._read_one(card, slow, float("-inf"), at)  # it rests: absent, but listed
@@ -288,7 +289,7 @@ class Plugin:
                 pass
 
     def _note_turn(self, card: Card, at: float, seconds: float, *, slow: bool) -> None:
-        limit = self._settings.slow_read_seconds if slow or card.parts else SLOW_SECONDS
+        limit = max(self._settings.slow_read_seconds, SLOW_SECONDS) if slow or card.parts else SLOW_SECONDS
         name = f"{card.info.model} {card.info.bdf}"
         match self._turns.done(card.info.uid, at, seconds, limit_seconds=limit):
             case "slow":

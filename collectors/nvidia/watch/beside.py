@@ -57,7 +57,8 @@ class Beside:
         real = not settings.simulated
         left_out = any(key.isdigit() for key in env.avoid)  # a card that hung is on the bus, and not asked for: it is not missing
         pci_check = settings.pci_check and real and not left_out
-        self._watch = Watch(source, env, events=settings.events, pci_check=pci_check, counters=real, bus=bus, proc_folder=proc_folder)
+        events = settings.events and "events" not in env.avoid  # an earlier process hung there
+        self._watch = Watch(source, env, events=events, pci_check=pci_check, counters=real, bus=bus, proc_folder=proc_folder)
         self._processes: Processes | None = None
         if settings.processes and "processes" not in env.avoid:  # an earlier process hung there
             limits = Limits(settings.processes_every_seconds, settings.slow_call_seconds, settings.back_off_seconds)
@@ -77,6 +78,7 @@ class Beside:
             ]
             handles = {card.info.uid: card.handle for card in self._answering}
             self._watched = [Watched(card.info.uid, card.info.bdf, card.info.model, handles.get(card.info.uid)) for card in cards]
+        self._env.note("events", "")
         with self._harmless("watch", extra):
             seen = self._watch.tick(self._watched, samples, at=at, now_ns=now_ns, slow=slow)
             extra.events += seen.events

@@ -212,5 +212,5 @@ def test_the_agent_keeps_no_descriptor_of_a_plugin_that_hangs_or_dies_again_and_
     open_before = descriptors()
     for round_number in range(1, 3):
         restart(round_number)
-    assert descriptors() <= open_before + 1  # one restart may be under way
+    running.until(lambda: descriptors() <= open_before + 1)  # a restart or a try may be under way
     assert running.events().count(("nvidia", "hang")) == 3
