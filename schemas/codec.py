@@ -124,6 +124,7 @@ _MISSING: Final[dict[type[Message], Callable[[Message], str]]] = {
     v1.AlertState: lambda m: "alert" if not m.HasField("alert") else _alert(m.alert),  # type: ignore[attr-defined]  # Message is the common base
     v1.Alert: _alert,
     v1.Forecast: _first_empty("entity", "metric", "made_at_ns"),
+    v1.PeerStats: _first_empty("cluster", "node", "model", "taken_at_ns"),
 }
 _TIMES: Final = {
     row.message: tuple(f.name for f in row.message.DESCRIPTOR.fields if f.type == FieldDescriptor.TYPE_FIXED64 and f.name.endswith("_ns"))

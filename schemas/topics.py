@@ -74,7 +74,7 @@ TOPICS: Final[tuple[Topic, ...]] = (
     Topic(USAGE, "cluster/node", v1.AttributedBatch, None, DAY_MS, True, ("attribute",), ("detect", "sqlite", "influxdb"), "how much of a device each workload used"),
     Topic(SERVICE_PARTS, "service", None, None, DAY_MS, True, (), (), "reserved: per-node features of a service"),
     Topic(SERVICES, "service", None, None, DAY_MS, True, (), (), "reserved: per-service views"),
-    Topic(PEER_STATS, "cluster/model", None, 1, DAY_MS, True, (), (), "reserved: sketches for comparing a device with its like"),
+    Topic(PEER_STATS, "cluster/model", v1.PeerStats, 1, DAY_MS, True, ("detect",), ("detect",), "sketches for comparing a device with its like"),
     Topic(FINDINGS, "rule+entity", v1.Finding, 1, 7 * DAY_MS, False, ("detect",), ("alert", "sqlite", "influxdb"), "what is odd now: levels, repeated every 15 s while active"),
     Topic(ALERT_STATE, "fingerprint", v1.AlertState, 1, None, False, ("alert",), ("alert", "detect"), "state of each open episode"),
     Topic(ALERTS, "fingerprint", v1.Alert, 1, 30 * DAY_MS, False, ("alert",), ("alert", "notify", "mirror", "sqlite", "influxdb"), "alert transitions"),

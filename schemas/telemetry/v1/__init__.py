@@ -41,6 +41,7 @@ from schemas.telemetry.v1.inventory_pb2 import (
     TopologyPeer,
 )
 from schemas.telemetry.v1.options_pb2 import Cadence, MetricKind, MetricOptions, metric
+from schemas.telemetry.v1.peer_pb2 import PeerDevice, PeerStats
 from schemas.telemetry.v1.sample_pb2 import (
     Absence,
     AbsenceReason,
@@ -94,6 +95,8 @@ __all__ = [
     "NodeInfo",
     "OwnerState",
     "PartitionInfo",
+    "PeerDevice",
+    "PeerStats",
     "ProcessSample",
     "ProcessUse",
     "RecommendedAction",

@@ -67,7 +67,7 @@ RESOLVE_REASON_RECOVERED: ResolveReason
 RESOLVE_REASON_SIGNAL_LOST: ResolveReason
 
 class Finding(_message.Message):
-    __slots__ = ("rule", "cluster", "node", "entity", "kind", "active", "severity", "observed_at_ns", "valid_until_ns", "since_ns", "value", "limit", "metric", "unit", "summary", "evidence", "owner", "hold_ns", "clear_ns", "simulated", "runbook", "mode")
+    __slots__ = ("rule", "cluster", "node", "entity", "kind", "active", "severity", "observed_at_ns", "valid_until_ns", "since_ns", "value", "limit", "metric", "unit", "summary", "evidence", "owner", "hold_ns", "clear_ns", "simulated", "runbook", "mode", "score", "detector", "expected_low", "expected_high", "recent", "recent_step_ns", "explained_by")
     class EvidenceEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -97,6 +97,13 @@ class Finding(_message.Message):
     SIMULATED_FIELD_NUMBER: _ClassVar[int]
     RUNBOOK_FIELD_NUMBER: _ClassVar[int]
     MODE_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    DETECTOR_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_LOW_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_HIGH_FIELD_NUMBER: _ClassVar[int]
+    RECENT_FIELD_NUMBER: _ClassVar[int]
+    RECENT_STEP_NS_FIELD_NUMBER: _ClassVar[int]
+    EXPLAINED_BY_FIELD_NUMBER: _ClassVar[int]
     rule: str
     cluster: str
     node: str
@@ -119,10 +126,17 @@ class Finding(_message.Message):
     simulated: bool
     runbook: str
     mode: AlertMode
-    def __init__(self, rule: _Optional[str] = ..., cluster: _Optional[str] = ..., node: _Optional[str] = ..., entity: _Optional[str] = ..., kind: _Optional[_Union[FindingKind, str]] = ..., active: _Optional[bool] = ..., severity: _Optional[_Union[_event_pb2.Severity, str]] = ..., observed_at_ns: _Optional[int] = ..., valid_until_ns: _Optional[int] = ..., since_ns: _Optional[int] = ..., value: _Optional[float] = ..., limit: _Optional[float] = ..., metric: _Optional[str] = ..., unit: _Optional[str] = ..., summary: _Optional[str] = ..., evidence: _Optional[_Mapping[str, str]] = ..., owner: _Optional[_Union[_allocation_pb2.Workload, _Mapping]] = ..., hold_ns: _Optional[int] = ..., clear_ns: _Optional[int] = ..., simulated: _Optional[bool] = ..., runbook: _Optional[str] = ..., mode: _Optional[_Union[AlertMode, str]] = ...) -> None: ...
+    score: float
+    detector: str
+    expected_low: float
+    expected_high: float
+    recent: _containers.RepeatedScalarFieldContainer[float]
+    recent_step_ns: int
+    explained_by: str
+    def __init__(self, rule: _Optional[str] = ..., cluster: _Optional[str] = ..., node: _Optional[str] = ..., entity: _Optional[str] = ..., kind: _Optional[_Union[FindingKind, str]] = ..., active: _Optional[bool] = ..., severity: _Optional[_Union[_event_pb2.Severity, str]] = ..., observed_at_ns: _Optional[int] = ..., valid_until_ns: _Optional[int] = ..., since_ns: _Optional[int] = ..., value: _Optional[float] = ..., limit: _Optional[float] = ..., metric: _Optional[str] = ..., unit: _Optional[str] = ..., summary: _Optional[str] = ..., evidence: _Optional[_Mapping[str, str]] = ..., owner: _Optional[_Union[_allocation_pb2.Workload, _Mapping]] = ..., hold_ns: _Optional[int] = ..., clear_ns: _Optional[int] = ..., simulated: _Optional[bool] = ..., runbook: _Optional[str] = ..., mode: _Optional[_Union[AlertMode, str]] = ..., score: _Optional[float] = ..., detector: _Optional[str] = ..., expected_low: _Optional[float] = ..., expected_high: _Optional[float] = ..., recent: _Optional[_Iterable[float]] = ..., recent_step_ns: _Optional[int] = ..., explained_by: _Optional[str] = ...) -> None: ...
 
 class Alert(_message.Message):
-    __slots__ = ("fingerprint", "episode", "status", "rule", "cluster", "node", "entity", "kind", "severity", "started_at_ns", "fired_at_ns", "resolved_at_ns", "at_ns", "value", "limit", "metric", "unit", "summary", "evidence", "owner", "mode", "simulated", "acknowledged_by", "acknowledged_at_ns", "verdict", "runbook", "link", "evidence_ref", "resolve_reason")
+    __slots__ = ("fingerprint", "episode", "status", "rule", "cluster", "node", "entity", "kind", "severity", "started_at_ns", "fired_at_ns", "resolved_at_ns", "at_ns", "value", "limit", "metric", "unit", "summary", "evidence", "owner", "mode", "simulated", "acknowledged_by", "acknowledged_at_ns", "verdict", "runbook", "link", "evidence_ref", "resolve_reason", "incident")
     class EvidenceEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -159,6 +173,7 @@ class Alert(_message.Message):
     LINK_FIELD_NUMBER: _ClassVar[int]
     EVIDENCE_REF_FIELD_NUMBER: _ClassVar[int]
     RESOLVE_REASON_FIELD_NUMBER: _ClassVar[int]
+    INCIDENT_FIELD_NUMBER: _ClassVar[int]
     fingerprint: str
     episode: str
     status: AlertStatus
@@ -188,7 +203,8 @@ class Alert(_message.Message):
     link: _containers.RepeatedScalarFieldContainer[str]
     evidence_ref: str
     resolve_reason: ResolveReason
-    def __init__(self, fingerprint: _Optional[str] = ..., episode: _Optional[str] = ..., status: _Optional[_Union[AlertStatus, str]] = ..., rule: _Optional[str] = ..., cluster: _Optional[str] = ..., node: _Optional[str] = ..., entity: _Optional[str] = ..., kind: _Optional[_Union[FindingKind, str]] = ..., severity: _Optional[_Union[_event_pb2.Severity, str]] = ..., started_at_ns: _Optional[int] = ..., fired_at_ns: _Optional[int] = ..., resolved_at_ns: _Optional[int] = ..., at_ns: _Optional[int] = ..., value: _Optional[float] = ..., limit: _Optional[float] = ..., metric: _Optional[str] = ..., unit: _Optional[str] = ..., summary: _Optional[str] = ..., evidence: _Optional[_Mapping[str, str]] = ..., owner: _Optional[_Union[_allocation_pb2.Workload, _Mapping]] = ..., mode: _Optional[_Union[AlertMode, str]] = ..., simulated: _Optional[bool] = ..., acknowledged_by: _Optional[str] = ..., acknowledged_at_ns: _Optional[int] = ..., verdict: _Optional[_Union[AlertVerdict, str]] = ..., runbook: _Optional[str] = ..., link: _Optional[_Iterable[str]] = ..., evidence_ref: _Optional[str] = ..., resolve_reason: _Optional[_Union[ResolveReason, str]] = ...) -> None: ...
+    incident: str
+    def __init__(self, fingerprint: _Optional[str] = ..., episode: _Optional[str] = ..., status: _Optional[_Union[AlertStatus, str]] = ..., rule: _Optional[str] = ..., cluster: _Optional[str] = ..., node: _Optional[str] = ..., entity: _Optional[str] = ..., kind: _Optional[_Union[FindingKind, str]] = ..., severity: _Optional[_Union[_event_pb2.Severity, str]] = ..., started_at_ns: _Optional[int] = ..., fired_at_ns: _Optional[int] = ..., resolved_at_ns: _Optional[int] = ..., at_ns: _Optional[int] = ..., value: _Optional[float] = ..., limit: _Optional[float] = ..., metric: _Optional[str] = ..., unit: _Optional[str] = ..., summary: _Optional[str] = ..., evidence: _Optional[_Mapping[str, str]] = ..., owner: _Optional[_Union[_allocation_pb2.Workload, _Mapping]] = ..., mode: _Optional[_Union[AlertMode, str]] = ..., simulated: _Optional[bool] = ..., acknowledged_by: _Optional[str] = ..., acknowledged_at_ns: _Optional[int] = ..., verdict: _Optional[_Union[AlertVerdict, str]] = ..., runbook: _Optional[str] = ..., link: _Optional[_Iterable[str]] = ..., evidence_ref: _Optional[str] = ..., resolve_reason: _Optional[_Union[ResolveReason, str]] = ..., incident: _Optional[str] = ...) -> None: ...
 
 class AlertState(_message.Message):
     __slots__ = ("alert", "last_finding", "clear_since_ns", "findings_offset", "unpublished", "hold_ns", "clear_ns")
