@@ -77,13 +77,20 @@ def start(rules: Sequence[Rule], ewma: Ewma, times: Times) -> Samples:
 
 
 def step(state: Samples, items: Sequence[Taken]) -> tuple[Samples, list[v1.Finding]]:
-    """Findings that changed or are due again, in the order of the items.
+    """Findings that changed or are due again, in the order of the items: `read`, then `take`.
 
     A batch at or below the newest (epoch, sequence) of its node and source was taken in before and is skipped: a replay doubles nothing.
     """
-    if not items:
-        return state, []
-    columns = state.reader.read([item for item in items if _is_new(state, item.batch)], state.fleet)
+    return take(state, read(state, items)) if items else (state, [])
+
+
+def read(state: Samples, items: Sequence[Taken]) -> Columns:
+    """What the batches say, in columns; devices that are new get a row. Batches that were taken in before are left out and counted."""
+    return state.reader.read([item for item in items if _is_new(state, item.batch)], state.fleet)
+
+
+def take(state: Samples, columns: Columns) -> tuple[Samples, list[v1.Finding]]:
+    """The findings of what was read: all that `step` does once the messages are columns."""
     found: list[tuple[int, int, v1.Finding]] = []
     split = rounds(columns.rows)
     for where in split:
