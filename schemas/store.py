@@ -50,6 +50,15 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
+class Row:
+    """All that was said at one instant of one series, texts too; a repeated field is a JSON list."""
+
+    at_ns: int
+    tags: Tags
+    fields: Mapping[str, Scalar]
+
+
+@dataclass(frozen=True, slots=True)
 class Interval:
     """A workload held a device from `started_at_ns` to `ended_at_ns` (None: still does)."""
 
@@ -87,6 +96,10 @@ class Store(Protocol):
     ) -> list[Series]:
         """Values in [start, end). With `step_ns`: last value at or before each grid point start + i * step, held for at most
         `max_age_ns` (default: the catalogue's for that field; else one step). Without: the raw points."""
+        ...
+
+    def rows(self, measurement: Measurement, *, start_ns: int, end_ns: int, where: Mapping[str, str] | None = None) -> list[Row]:
+        """Whole points in [start, end), oldest first, then by tags: for what is read point by point, as forecasts are."""
         ...
 
     def series(self, measurement: Measurement, *, where: Mapping[str, str] | None = None) -> list[Tags]: ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from schemas.catalogue import BY_NAME
-from schemas.store import Event, Interval, Latest, Scalar, Series, Tags
+from schemas.store import Event, Interval, Latest, Row, Scalar, Series, Tags
 from schemas.values import REASONS, Reason
 from sinks.measurements import MEASUREMENTS, Measurement
 
@@ -126,6 +126,11 @@ def series_of(
         times_ns, values = with_absences(times_ns, values, field, absent_texts)
         times_ns, values = grid(times_ns, values, start_ns=start_ns, end_ns=end_ns, step_ns=step_ns, held_ns=held_ns)
     return Series(tags, field, times_ns, values)
+
+
+def in_order(rows: Iterable[Row]) -> list[Row]:
+    """By time, then by tags: both stores answer alike."""
+    return sorted(rows, key=lambda row: (row.at_ns, row.tags))
 
 
 def events_between(events: Iterable[Event], start_ns: int, end_ns: int) -> list[Event]:

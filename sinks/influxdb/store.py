@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from schemas.store import Event, Interval, Latest, Measurement, Series, Tags
+from schemas.store import Event, Interval, Latest, Measurement, Row, Series, Tags
 from sinks import reading
 from sinks.influxdb import flux
 from sinks.points import SPREAD_NS
@@ -64,6 +64,9 @@ class InfluxStore:
                     found.append((tags, order, made))
         return [series for _, _, series in sorted(found, key=lambda f: f[:2])]
 
+    def rows(self, measurement: Measurement, *, start_ns: int, end_ns: int, where: Mapping[str, str] | None = None) -> list[Row]:
+        return reading.in_order(self._rows(reading.measurement_of(measurement, where), where, start_ns, end_ns))
+
     def series(self, measurement: Measurement, *, where: Mapping[str, str] | None = None) -> list[Tags]:
         table = reading.measurement_of(measurement, where)
         # every point has seq, so it stands for its series
@@ -85,13 +88,16 @@ class InfluxStore:
             self._client = None
 
     def _events(self, where: Mapping[str, str] | None, start_ns: int, end_ns: int) -> list[Event]:
-        table = reading.measurement_of("event", where)
+        found = self._rows(reading.measurement_of("event", where), where, start_ns, end_ns)
+        return [reading.event_of(row.tags, row.at_ns, row.fields) for row in found]
+
+    def _rows(self, table: Table, where: Mapping[str, str] | None, start_ns: int, end_ns: int) -> list[Row]:
         found = []
         for tags, cells in self._by_series(self._query(self._read(table, start_ns, end_ns, where)), table).items():
             at: dict[int, dict[str, Any]] = {}
             for cell in cells:
                 at.setdefault(cell.time_ns, {})[cell.field] = cell.value
-            found += [reading.event_of(tags, time_ns, fields) for time_ns, fields in at.items()]
+            found += [Row(time_ns, tags, fields) for time_ns, fields in at.items()]
         return found
 
     def _absent_since(

@@ -6,7 +6,7 @@ import sqlite3
 import threading
 from typing import TYPE_CHECKING, TypeVar
 
-from schemas.store import Event, Interval, Latest, Measurement, Series, Tags
+from schemas.store import Event, Interval, Latest, Measurement, Row, Series, Tags
 from sinks import reading
 from sinks.points import SPREAD_NS
 from sinks.sqlite import query
@@ -15,6 +15,8 @@ from sinks.sqlite.schema import FORMAT
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
+
+    from sinks.measurements import Measurement as Table
 
 _T = TypeVar("_T")
 
@@ -62,6 +64,11 @@ class SqliteStore:
         with self._lock:
             return self._guard(read)
 
+    def rows(self, measurement: Measurement, *, start_ns: int, end_ns: int, where: Mapping[str, str] | None = None) -> list[Row]:
+        table = reading.measurement_of(measurement, where)
+        with self._lock:
+            return reading.in_order(self._guard(lambda db: self._rows(db, table, where, start_ns, end_ns)))
+
     def series(self, measurement: Measurement, *, where: Mapping[str, str] | None = None) -> list[Tags]:
         table = reading.measurement_of(measurement, where)
         with self._lock:
@@ -84,16 +91,17 @@ class SqliteStore:
 
     def _events(self, where: Mapping[str, str] | None, start_ns: int, end_ns: int) -> list[Event]:
         table = reading.measurement_of("event", where)
-
-        def read(db: sqlite3.Connection) -> list[Event]:
-            return [
-                reading.event_of(tags, time_ns, fields)
-                for identity, tags in query.series(db, table, where)
-                for time_ns, fields in query.rows(db, table, identity, start_ns, end_ns)
-            ]
-
         with self._lock:
-            return self._guard(read)
+            found = self._guard(lambda db: self._rows(db, table, where, start_ns, end_ns))
+        return [reading.event_of(row.tags, row.at_ns, row.fields) for row in found]
+
+    @staticmethod
+    def _rows(db: sqlite3.Connection, table: Table, where: Mapping[str, str] | None, start_ns: int, end_ns: int) -> list[Row]:
+        return [
+            Row(time_ns, tags, fields)
+            for identity, tags in query.series(db, table, where)
+            for time_ns, fields in query.rows(db, table, identity, start_ns, end_ns)
+        ]
 
     def _guard(self, read: Callable[[sqlite3.Connection], list[_T]]) -> list[_T]:
         """Run a read in one transaction, so that all of it sees one state. Raises ConnectionError where the file cannot be read."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -256,3 +257,32 @@ def test_an_unknown_name_is_a_key_error_that_names_it(
 ) -> None:
     with pytest.raises(KeyError, match=named):
         place.store.range(measurement, [field], start_ns=0, end_ns=1, where=where)  # type: ignore[arg-type]  # what a user may type
+
+
+def test_rows_give_whole_points_oldest_first_with_their_lists(place: Filled) -> None:
+    said = v1.Forecast(cluster="c1", node="n1", entity="device/nvidia:a", uid="nvidia:a", metric="memory_used_bytes", model="holt")
+    said.p50[:], said.p05[:], said.p95[:] = [1e9, 2.5e9], [0.5e9, 1e9], [2e9, 4e9]
+    said.made_at_ns, said.history_until_ns, said.step_ns = place.t0 + SECOND_NS, place.t0, SECOND_NS
+    back = v1.Forecast(cluster="c1", node="n1", entity="device/nvidia:a", uid="nvidia:a", metric="memory_used_bytes", withdrawn=True)
+    back.made_at_ns, back.withdrawn_reason = place.t0 + 3 * SECOND_NS, "receded"
+    other = v1.Forecast(cluster="c1", node="n1", entity="device/nvidia:a", metric="power_watts", made_at_ns=place.t0 + 2 * SECOND_NS)
+    place.put(*(record(topics.FORECASTS, f, i) for i, f in enumerate((back, said, other))))
+
+    first, second = place.store.rows(
+        "forecast", start_ns=place.t0, end_ns=place.t0 + 4 * SECOND_NS, where={"metric": "memory_used_bytes", "entity": "device/nvidia:a"}
+    )
+
+    assert (first.at_ns, second.at_ns) == (place.t0 + SECOND_NS, place.t0 + 3 * SECOND_NS)
+    assert dict(first.tags) == {"cluster": "c1", "node": "n1", "entity": "device/nvidia:a", "metric": "memory_used_bytes"}
+    assert [json.loads(str(first.fields[name])) for name in ("p05", "p50", "p95")] == [[0.5e9, 1e9], [1e9, 2.5e9], [2e9, 4e9]]
+    assert (first.fields["model"], first.fields["withdrawn"]) == ("holt", False)
+    assert (second.fields["withdrawn"], second.fields["withdrawn_reason"]) == (True, "receded")
+    assert "p50" not in second.fields
+    every = place.store.rows("forecast", start_ns=place.t0, end_ns=place.t0 + 4 * SECOND_NS)
+    assert [dict(row.tags)["metric"] for row in every] == ["memory_used_bytes", "power_watts", "memory_used_bytes"]
+    assert place.store.rows("forecast", start_ns=place.t0 + 4 * SECOND_NS, end_ns=place.t0 + 5 * SECOND_NS) == []
+
+
+def test_rows_of_an_unknown_measurement_are_a_key_error(place: Filled) -> None:
+    with pytest.raises(KeyError, match="forecasts"):
+        place.store.rows("forecasts", start_ns=0, end_ns=1)  # type: ignore[arg-type]  # what a user may type

@@ -8,7 +8,7 @@ import pytest
 from schemas import topics
 from schemas.codec import encode
 from schemas.flow import Out, Record
-from schemas.store import Event, Interval, Latest, Measurement, Series, Tags
+from schemas.store import Event, Interval, Latest, Measurement, Row, Series, Tags
 from schemas.telemetry import v1
 from xpulse.local import tally as tally_module
 from xpulse.local.summary import not_stored, summarise
@@ -66,6 +66,9 @@ class StoreOf:
         ]
 
     def latest(self, measurement: Measurement, *, where: Mapping[str, str] | None = None, since_ns: int = 0) -> list[Latest]:
+        return []
+
+    def rows(self, measurement: Measurement, *, start_ns: int, end_ns: int, where: Mapping[str, str] | None = None) -> list[Row]:
         return []
 
     def series(self, measurement: Measurement, *, where: Mapping[str, str] | None = None) -> list[Tags]:
