@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,11 +19,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecasting.models import Model
+    from forecasting.models.model import Kind
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A clean series, shape (n,), oldest first. `assess` runs the menu and asks for the crossing of `limit`; without it naive is enough."""
+    """A clean series, shape (n,), oldest first. `assess` runs the menu and asks for the crossing of `limit`; without it naive is enough.
+
+    `sign` is 1 where the limit is above, -1 where it is below (a margin that shrinks). A "counter" is cumulative, without resets in it.
+    """
 
     y: NDArray[np.float64]
     assess: bool
@@ -31,6 +35,19 @@ class Job:
     limit: float | None = None
     low: float | None = None
     high: float | None = None
+    kind: Kind = "gauge"
+    sign: int = 1
+
+    def mirrored(self) -> Job:
+        """The same question upside down: what falls towards a limit rises towards it here."""
+        return replace(
+            self,
+            y=-self.y,
+            limit=None if self.limit is None else -self.limit,
+            low=None if self.high is None else -self.high,
+            high=None if self.low is None else -self.low,
+            sign=-self.sign,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +67,10 @@ class Prediction:
     crossing: Crossing | None
     fallbacks: tuple[str, ...] = ()
 
+    def mirrored(self) -> Prediction:
+        """Upside down; when a limit is crossed, and how likely, stays as it is."""
+        return replace(self, current=-self.current, p05=-self.p95, p50=-self.p50, p95=-self.p05)
+
 
 class Unpredictable(Exception):
     """Not even naive can say anything of this series."""
@@ -57,6 +78,8 @@ class Unpredictable(Exception):
 
 def predict(job: Job, *, horizon: int, paths: int, menu: Sequence[Model] = MENU) -> Prediction:
     """Raises Unpredictable; never returns anything that is not finite, ordered and within bounds."""
+    if job.sign < 0:
+        return predict(job.mirrored(), horizon=horizon, paths=paths, menu=menu).mirrored()
     fallbacks: list[str] = []
     try:
         ranked = backtest(job.y, horizon, menu) if job.assess else []

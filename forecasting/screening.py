@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
+
+    from forecasting.models.model import Kind
 
 _LEAST_R2: Final = 0.9
 """A straight line must explain this much of the window; a curve may (the damped trend tells it from a leak), a step may not."""
@@ -46,7 +48,10 @@ _HORIZON_SLACK: Final = 1.25
 class Question:
     """All series of one metric, shape (n, h), oldest first, last column the newest value, NaN where nothing is known.
 
-    `limit` is NaN where none is known. `fastest` is the steepest rise per step that is not an allocation.
+    `limit` is NaN where none is known. `fastest` is the steepest rise per step that is not an allocation, `resolution` the smallest
+    change that means anything, both in the unit of `y` and positive. `sign` is 1 where the limit is above, -1 where it is below.
+    `scale`, (n,), is what `guard_ratio` is a share of: the distance to the limit must be at most (1 - guard_ratio) * scale; None takes
+    the limit itself, so that one of zero needs a scale. A "counter" is cumulative; a fall in it is a reset.
     """
 
     y: NDArray[np.float64]
@@ -59,6 +64,9 @@ class Question:
     min_trend: int
     reach: float
     max_gap: int
+    kind: Kind = "gauge"
+    sign: int = 1
+    scale: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +85,9 @@ class Answer:
 
 def screen(question: Question) -> Answer:
     """Candidates rise towards a known limit, straight or nearly so, now, on ground they have not come back from before."""
+    if question.sign < 0:
+        found = screen(replace(question, y=-question.y, limit=-question.limit, sign=1, scale=_scale(question)))
+        return replace(found, filled=-found.filled)
     q = question
     width = q.y.shape[1]
     filled, first_known = bridge(q.y, q.max_gap)
@@ -88,7 +99,7 @@ def screen(question: Question) -> Answer:
     last = filled[:, -1]
     with np.errstate(invalid="ignore"):
         enough = np.isfinite(last) & (length >= q.min_history)
-        near = enough & np.isfinite(q.limit) & (last < q.limit) & (last >= q.guard_ratio * q.limit)
+        near = enough & np.isfinite(q.limit) & (last < q.limit) & (q.limit - last <= (1 - q.guard_ratio) * _scale(q))
     candidate = np.zeros(len(last), dtype=np.bool_)
     trend_start, rise_start = start.copy(), start.copy()
     least = np.full(len(last), np.inf)
@@ -107,6 +118,10 @@ def screen(question: Question) -> Answer:
         least[new] = np.minimum(least[new], np.maximum(scatter[rising], (0.1 * q.resolution[new]) ** 2))
     candidate &= _has_before(rise_start - first_known, width - rise_start, q)
     return Answer(filled, start, enough, candidate, np.where(candidate, trend_start, start))
+
+
+def _scale(q: Question) -> NDArray[np.float64]:
+    return np.abs(q.limit) if q.scale is None else q.scale
 
 
 def _has_before(before: NDArray[np.int64], window: NDArray[np.int64], q: Question) -> NDArray[np.bool_]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+Kind = Literal["gauge", "counter"]
+"""What a series is: values that go up and down, or a count that only grows (until it starts again from nothing)."""
 
 
 class Unfit(Exception):
