@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 def is_calm(rig: Rig, state: State, drive: Drive, effects: Effects) -> bool:
     """Whether no card can throttle in this block: no fault acts, every clock is full now, and the highest load that the block's noise
     allows stays below the power limit and, settled, below the software thermal limit."""
-    if any(rows is not None for rows in (effects.ambient, effects.thermal, effects.limit, effects.brake, effects.link)):
+    if effects.act:
         return False
     if state.clock.min() < 1.0 or state.halved.any() or state.excess.any():
         return False

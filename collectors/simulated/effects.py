@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from collectors.simulated.growth import grown
 from collectors.simulated.load import BLOCK
+from collectors.simulated.physics import DRIFT_CELSIUS, OVERHEAT_CELSIUS
+from schemas.telemetry import v1
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -27,6 +30,14 @@ LEAK_FULL_AT_RATIO: Final = 0.95
 LEAK_CEILING_RATIO: Final = 0.995
 ECC_UNCORRECTED_AT_RATIO: Final = 0.6
 """When in an ECC burst the uncorrectable error comes."""
+SLOW_CLOCK_RATIO: Final = 0.8
+"""Share of its clock that a slow card runs at."""
+GROWTH_ERRORS_PER_SECOND: Final = 2.0
+"""Rate of corrected errors that ECC growth has in the end; it grows in proportion to time."""
+GROWTH_ROWS: Final = 8
+"""Rows that are remapped meanwhile."""
+REPLAYS_PER_SECOND: Final = 2.0
+"""Four times what DCGM allows on Gen5 x16 (31 a minute, analytics reference §3.2)."""
 LINKS_LOST_AT_ONCE: Final = 2
 LINKS_LOST_IN_THE_END: Final = 6
 
@@ -35,8 +46,9 @@ LINKS_LOST_IN_THE_END: Final = 6
 class Effects:
     """Rows (BLOCK, devices) of one block, None where no fault of the kind acts in it.
 
-    `ambient` °C added to the air; `thermal` progress 0–1 of a card's own overheating; `limit` factor of the power limit; `brake`
-    whether the power brake is on; `link` factor of the interconnect's throughput.
+    `ambient` °C added to the air; `thermal` progress 0–1 of a card's own overheating, `overheat` (devices,) the °C above slowdown that
+    it leads to; `limit` factor of the power limit; `brake` whether the power brake is on; `link` factor of the interconnect's
+    throughput; `pace` factor of the clock; `ghost` whether the card is kept awake by nobody.
     """
 
     ambient: NDArray[np.float64] | None = None
@@ -44,6 +56,15 @@ class Effects:
     limit: NDArray[np.float64] | None = None
     brake: NDArray[np.bool_] | None = None
     link: NDArray[np.float64] | None = None
+    pace: NDArray[np.float64] | None = None
+    ghost: NDArray[np.bool_] | None = None
+    overheat: NDArray[np.float64] | None = None
+
+    @property
+    def act(self) -> bool:
+        """Whether a fault acts in the block."""
+        every = (self.ambient, self.thermal, self.limit, self.brake, self.link, self.pace, self.ghost)
+        return any(rows is not None for rows in every)
 
 
 NO_EFFECTS: Final = Effects()
@@ -60,14 +81,18 @@ def effects(faults: Sequence[ActiveFault], first: int, *, devices: int, links: i
         ]
 
     steps = np.arange(first, first + BLOCK, dtype=np.float64)
-    cooling, thermal = of("cooling_loss", 8 * int(COOLING_RECOVERY_SECONDS)), of("thermal")
-    cap, brake, link = of("power_cap"), of("power_brake"), of("nvlink_degradation")
+    cooling, drift = of("cooling_loss", 8 * int(COOLING_RECOVERY_SECONDS)), of("thermal_drift")
+    thermal = [*of("thermal"), *drift]
+    cap, brake, link, slow, ghost = of("power_cap"), of("power_brake"), of("nvlink_degradation"), of("slow_card"), of("ghost")
     return Effects(
         ambient=_spread(cooling, devices, steps, _warming) if cooling else None,
         thermal=_spread(thermal, devices, steps, _progress) if thermal else None,
+        overheat=_overheat(thermal, devices) if thermal else None,
         limit=1 - (1 - POWER_CAP_RATIO) * _spread(cap, devices, steps, _on) if cap else None,
         brake=_spread(brake, devices, steps, _on) > 0 if brake else None,
         link=1 - _spread(link, devices, steps, lambda a, t: _link_loss(a, t, links)) if link else None,
+        pace=1 - (1 - SLOW_CLOCK_RATIO) * _spread(slow, devices, steps, _on) if slow else None,
+        ghost=_spread(ghost, devices, steps, _on) > 0 if ghost else None,
     )
 
 
@@ -78,6 +103,15 @@ def _spread(faults: Iterable[ActiveFault], devices: int, steps: NDArray[np.float
         for card in active.cards:
             np.maximum(rows[:, card], column, out=rows[:, card])
     return rows
+
+
+def _overheat(faults: Iterable[ActiveFault], devices: int) -> NDArray[np.float64]:
+    """°C above slowdown in the end, of the worst fault of each card."""
+    over = np.zeros(devices)
+    for active in faults:
+        cards = list(active.cards)
+        over[cards] = np.maximum(over[cards], OVERHEAT_CELSIUS if active.fault.name == "thermal" else DRIFT_CELSIUS)
+    return over
 
 
 def _on(active: ActiveFault, steps: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -110,7 +144,8 @@ def _link_loss(active: ActiveFault, steps: NDArray[np.float64], links: int) -> N
 @dataclass(frozen=True, slots=True)
 class Marks:
     """At one step, per device: `leak_ratio` progress of a leak towards capacity (0 none), error counters since the scenario began,
-    remapped rows, links down, and whether the card is gone or its driver hangs."""
+    remapped rows, links down, the RecoveryAction it asks for, and whether the card is gone, its driver hangs, or it is busy for
+    nobody."""
 
     leak_ratio: NDArray[np.float64]
     corrected: NDArray[np.int64]
@@ -122,9 +157,13 @@ class Marks:
     capped: NDArray[np.bool_]
     lost: NDArray[np.bool_]
     hung: NDArray[np.bool_]
+    remapped_correctable: NDArray[np.int64]
+    replays: NDArray[np.int64]
+    recovery: NDArray[np.int64]
+    ghost: NDArray[np.bool_]
 
 
-def marks(faults: Sequence[ActiveFault], step: int, *, devices: int, links: int) -> Marks:
+def marks(faults: Sequence[ActiveFault], step: int, *, devices: int, links: int, seed: int) -> Marks:
     """The marks at a step; a pure function, so that counters need no state."""
 
     def counts() -> NDArray[np.int64]:
@@ -133,7 +172,22 @@ def marks(faults: Sequence[ActiveFault], step: int, *, devices: int, links: int)
     def flags() -> NDArray[np.bool_]:
         return np.zeros(devices, dtype=np.bool_)
 
-    found = Marks(np.zeros(devices), counts(), counts(), counts(), flags(), counts(), counts(), flags(), flags(), flags())
+    found = Marks(
+        leak_ratio=np.zeros(devices),
+        corrected=counts(),
+        uncorrected=counts(),
+        remapped=counts(),
+        remap_pending=flags(),
+        links_down=counts(),
+        link_errors=counts(),
+        capped=flags(),
+        lost=flags(),
+        hung=flags(),
+        remapped_correctable=counts(),
+        replays=counts(),
+        recovery=counts(),
+        ghost=flags(),
+    )
     for active in faults:
         fault, cards = active.fault, list(active.cards)
         elapsed = min(max(step - fault.start_seconds, 0), fault.duration_seconds)
@@ -163,7 +217,20 @@ def marks(faults: Sequence[ActiveFault], step: int, *, devices: int, links: int)
                 found.lost[cards] |= on
             case "driver_hang":
                 found.hung[cards] |= on
-            case "thermal" | "cooling_loss" | "power_brake":
+            case "ecc_growth":
+                most = GROWTH_ERRORS_PER_SECOND * fault.duration_seconds / 2
+                for card in cards:
+                    found.corrected[card] += grown(elapsed, fault.duration_seconds, most, power=2, seed=(seed, card, fault.start_seconds))
+                found.remapped_correctable[cards] += GROWTH_ROWS * elapsed // fault.duration_seconds
+            case "pcie_replays":
+                most = REPLAYS_PER_SECOND * fault.duration_seconds
+                for card in cards:
+                    found.replays[card] += grown(elapsed, fault.duration_seconds, most, power=1, seed=(seed, card, fault.start_seconds))
+            case "recovery_pending":
+                found.recovery[cards] = np.maximum(found.recovery[cards], v1.RecoveryAction.RECOVERY_ACTION_RESET_DEVICE if on else 0)
+            case "ghost":
+                found.ghost[cards] |= on
+            case "thermal" | "thermal_drift" | "cooling_loss" | "power_brake" | "slow_card":
                 pass
     return found
 

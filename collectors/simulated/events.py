@@ -58,8 +58,10 @@ def _entries(active: ActiveFault) -> tuple[_Entry, ...]:
             )
         case "nvlink_degradation":
             return ((start, _Kind.DEVICE_EVENT_KIND_XID, _Severity.SEVERITY_WARNING, 74, "NVLink error; links went down"),)
-        case "thermal" | "cooling_loss" | "power_cap" | "power_brake" | "memory_leak":
-            # These write nothing to the kernel log: only the readings tell.
+        case "thermal" | "thermal_drift" | "cooling_loss" | "power_cap" | "power_brake" | "memory_leak":
+            # Only the readings tell: nothing is written to the kernel log.
+            return ()
+        case "slow_card" | "ghost" | "recovery_pending" | "ecc_growth" | "pcie_replays":
             return ()
 
 

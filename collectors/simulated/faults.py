@@ -22,6 +22,12 @@ FaultName = Literal[
     "nvlink_degradation",
     "device_lost",
     "driver_hang",
+    "slow_card",
+    "ghost",
+    "recovery_pending",
+    "ecc_growth",
+    "thermal_drift",
+    "pcie_replays",
 ]
 FAULT_NAMES: Final[tuple[FaultName, ...]] = get_args(FaultName)
 ScopeKind = Literal["chosen", "card", "node", "rack", "source"]
@@ -121,9 +127,16 @@ def _scope(text: str, name: str, scope: str) -> tuple[str, str]:
     return kind, target
 
 
-def resolve(faults: Sequence[Fault], layout: Layout, *, choices: dict[FaultName, Sequence[int]], seed: int) -> tuple[ActiveFault, ...]:
+NEEDS_FREE: Final[frozenset[FaultName]] = frozenset({"ghost"})
+"""Faults of cards that nobody uses: in a scope they touch those only."""
+
+
+def resolve(
+    faults: Sequence[Fault], layout: Layout, *, choices: dict[FaultName, Sequence[int]], free: Sequence[int], seed: int
+) -> tuple[ActiveFault, ...]:
     """The cards each fault touches. `choices[name]` are the cards that a fault without scope may fall on (the seed picks, and
-    several such faults take different ones). Raises ValueError where a card, node or rack does not exist, naming those that do."""
+    several such faults take different ones); `free` are the cards without a service. Raises ValueError where a card, node or rack does
+    not exist, naming those that do, and where a fault needs a free card and its scope has none."""
     found: list[ActiveFault] = []
     taken = 0
     for fault in faults:
@@ -132,7 +145,7 @@ def resolve(faults: Sequence[Fault], layout: Layout, *, choices: dict[FaultName,
                 cards: tuple[int, ...] = ()
             case "chosen":
                 choice = choices[fault.name]
-                cards = (choice[(seed + taken) % len(choice)],)
+                cards = (choice[(seed + taken) % len(choice)],) if choice else ()
                 taken += 1
             case "card":
                 cards = (_card(fault, layout),)
@@ -142,6 +155,13 @@ def resolve(faults: Sequence[Fault], layout: Layout, *, choices: dict[FaultName,
             case "rack":
                 rack = _place(fault, {(n.cluster, n.rack): n for n in layout.nodes})
                 cards = tuple(d.number for d in layout.devices if (d.node.cluster, d.node.rack) == (rack.cluster, rack.rack))
+        if fault.name in NEEDS_FREE:
+            cards = tuple(card for card in cards if card in free)
+            if not cards:
+                some = ", ".join(f"{layout.devices[card].node.name}/{layout.devices[card].index}" for card in free[:12])
+                raise ValueError(
+                    f"fault '{fault}': every card there has a service; {fault.name} needs a free one: {some or 'there is none'}"
+                )
         found.append(ActiveFault(fault, cards))
     return tuple(found)
 

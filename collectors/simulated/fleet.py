@@ -13,7 +13,7 @@ from collectors.simulated.faults import FAULT_NAMES, parse_fault, resolve
 from collectors.simulated.layout import lay_out
 from collectors.simulated.load import BLOCK, Load
 from collectors.simulated.memory import memory_used
-from collectors.simulated.physics import AIR_CELSIUS, RESIDENT_WATTS, SLOT_GRADIENT_CELSIUS, Rig, first_state, run
+from collectors.simulated.physics import AIR_CELSIUS, IDLE_BIT, RESIDENT_WATTS, SLOT_GRADIENT_CELSIUS, Rig, first_state, run
 from collectors.simulated.services import place
 from collectors.simulated.timeline import Timeline
 from schemas.identity import NodeRef
@@ -72,7 +72,11 @@ class Fleet:
         for service in self.services:
             self.services_on[NodeRef(service.cluster, service.node)].append(service)
         self.faults = resolve(
-            [parse_fault(text) for text in settings.faults], self.layout, choices=_choices(self.services), seed=settings.seed
+            [parse_fault(text) for text in settings.faults],
+            self.layout,
+            choices=_choices(self.services, len(self.layout.devices)),
+            free=_free(self.services, len(self.layout.devices)),
+            seed=settings.seed,
         )
         self.timeline = Timeline(self.services, self.faults, seed=settings.seed, warm=settings.warm)
         self._load = Load(
@@ -82,6 +86,7 @@ class Fleet:
             devices=len(self.layout.devices),
             seed=settings.seed,
             period_seconds=settings.diurnal_period_seconds,
+            trough_ratio=settings.trough_ratio,
         )
         self._rig = _rig(settings, self.layout, self.services)
         expected = self._load.expected_ratio(0) if settings.warm else np.zeros(len(self.services))
@@ -123,20 +128,21 @@ class Fleet:
         """What the cards say at the step reached."""
         state, chip, rig = self.state, self.settings.chip, self._rig
         devices = len(self.layout.devices)
-        mark: Marks = marks(self.faults, state.step, devices=devices, links=chip.links)
+        mark: Marks = marks(self.faults, state.step, devices=devices, links=chip.links, seed=self.settings.seed)
         load = np.clip(state.service_load[rig.service_of] * rig.gain, 0.0, 1.0)
-        busy = rig.resident > 0
+        busy = (rig.resident > 0) | mark.ghost
         clock = np.where(busy, np.round(state.clock * chip.sm_clock_max_hertz / 15e6) * 15e6, chip.sm_clock_idle_hertz)
         link_rate = np.where(rig.joined, chip.links * LINK_BYTES_PER_SECOND * LINK_SHARE, 0.0)
         tx, rx, link_tx, link_rx = self._bytes_before
-        used = memory_used(self.services, self.timeline, chip, state.step, leak_ratio=mark.leak_ratio, seed=self.settings.seed)
+        used = memory_used(self.services, self.timeline, self.settings, state.step, leak_ratio=mark.leak_ratio)
 
         def every(value: float) -> NDArray[np.generic]:
             return np.full(devices, value)
 
         zero = np.zeros(devices, dtype=np.int64)
         columns: dict[str, NDArray[np.generic]] = {
-            "utilization_ratio": load,
+            # A ghost says that it is busy, and does nothing.
+            "utilization_ratio": np.where(mark.ghost, 1.0, load),
             "memory_used_bytes": used,
             "power_watts": state.power.copy(),
             "temperature_celsius": state.temperature.copy(),
@@ -151,7 +157,7 @@ class Fleet:
             "tensor_active_ratio": TENSOR_ACTIVE * load,
             "dram_active_ratio": DRAM_ACTIVE * load,
             "memory_temperature_celsius": state.memory_temperature.copy(),
-            "throttle_reasons": state.reasons.copy(),
+            "throttle_reasons": np.where(mark.ghost, state.reasons & ~IDLE_BIT, state.reasons),
             "throttled_thermal_seconds": state.throttled_thermal.copy(),
             "throttled_power_seconds": state.throttled_power.copy(),
             # Boards of this form have no fan of their own: this is the chassis fan before the card.
@@ -166,12 +172,12 @@ class Fleet:
             "pcie_link_generation_max": every(5),
             "pcie_link_width": every(16),
             "pcie_link_width_max": every(16),
-            "pcie_replays": zero,
+            "pcie_replays": mark.replays,
             "ecc_corrected_volatile_errors": mark.corrected,
             "ecc_uncorrected_volatile_errors": mark.uncorrected,
             "ecc_corrected_aggregate_errors": self._corrected_before + mark.corrected,
             "ecc_uncorrected_aggregate_errors": mark.uncorrected,
-            "remapped_rows_correctable": zero,
+            "remapped_rows_correctable": mark.remapped_correctable,
             "remapped_rows_uncorrectable": mark.remapped,
             "remapped_rows_pending": mark.remap_pending,
             "remapped_rows_failed": np.zeros(devices, dtype=np.bool_),
@@ -179,6 +185,7 @@ class Fleet:
             "interconnect_links_active": chip.links - mark.links_down,
             "temperature_slowdown_celsius": every(chip.slowdown_celsius),
             "temperature_shutdown_celsius": every(chip.shutdown_celsius),
+            "recovery_action": mark.recovery,
         }
         return View(state.step, columns, mark.lost, mark.hung)
 
@@ -204,12 +211,20 @@ def _rig(settings: Simulated, layout: Layout, services: Sequence[Service]) -> Ri
     )
 
 
-def _choices(services: Sequence[Service]) -> dict[FaultName, Sequence[int]]:
-    """Cards that a fault without scope may fall on: busy ones that hold a pre-allocating service, alone where one does."""
+def _free(services: Sequence[Service], devices: int) -> list[int]:
+    """Cards without a service."""
+    used = {card for service in services for card in service.cards}
+    return [card for card in range(devices) if card not in used]
+
+
+def _choices(services: Sequence[Service], devices: int) -> dict[FaultName, Sequence[int]]:
+    """Cards that a fault without scope may fall on: busy ones that hold a pre-allocating service, alone where one does; a ghost haunts
+    a free one."""
     steady = [s for s in services if s.memory == "preallocate"]
     alone = [s.cards[0] for s in steady if len(s.cards) == 1]
     joined = [card for s in steady if len(s.cards) > 1 for card in s.cards]
     choices: dict[FaultName, Sequence[int]] = dict.fromkeys(FAULT_NAMES, alone)
     # Only cards that work together use the interconnect.
     choices["nvlink_degradation"] = joined or alone
+    choices["ghost"] = _free(services, devices)
     return choices

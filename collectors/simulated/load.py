@@ -48,6 +48,7 @@ class Load:
         devices: int,
         seed: int,
         period_seconds: float,
+        trough_ratio: float | None = None,
     ) -> None:
         self._services = services
         self._timeline = timeline
@@ -63,7 +64,7 @@ class Load:
         self._period_seconds = period_seconds
         self._capacity = np.array([s.capacity_rps for s in services])
         self._peak = np.array([s.peak_load_ratio for s in services])
-        self._trough = np.array([s.trough_ratio for s in services])
+        self._trough = np.array([s.trough_ratio if trough_ratio is None else trough_ratio for s in services])
         self._phase = np.array([s.phase_ratio for s in services])
 
     def block(self, number: int) -> Drive:

@@ -50,6 +50,8 @@ MEMORY_OFFSET_CELSIUS: Final = 7.0
 MEMORY_LOAD_CELSIUS: Final = 6.0
 OVERHEAT_CELSIUS: Final = 19.0
 """A thermal fault drives the core this far over slowdown, less what the card gains by throttling."""
+DRIFT_CELSIUS: Final = 2.0
+"""Dust and a worn fan only just make it to slowdown."""
 EXCESS_LAG_SECONDS: Final = 15.0
 SOFTWARE_SLOPE: Final = 0.06
 """Clock given up per °C above the software limit."""
@@ -68,7 +70,7 @@ MEMORY_GAIN: Final = -math.expm1(-1 / MEMORY_LAG_SECONDS)
 LOAD_GAIN: Final = 1 / UTILIZATION_LAG_SECONDS
 """Steps of one second of the first-order lags."""
 
-_IDLE: Final = 1 << v1.ThrottleReason.THROTTLE_REASON_IDLE
+IDLE_BIT: Final = 1 << v1.ThrottleReason.THROTTLE_REASON_IDLE
 _POWER_CAP: Final = 1 << v1.ThrottleReason.THROTTLE_REASON_SOFTWARE_POWER_CAP
 _SOFTWARE_THERMAL: Final = 1 << v1.ThrottleReason.THROTTLE_REASON_SOFTWARE_THERMAL
 _HARDWARE_THERMAL: Final = (
@@ -166,7 +168,7 @@ def first_state(rig: Rig, load_ratio: Floats) -> State:
         temperature=natural.copy(),
         memory_temperature=natural + MEMORY_OFFSET_CELSIUS + MEMORY_LOAD_CELSIUS * load[rig.service_of],
         halved=np.zeros(devices, dtype=np.bool_),
-        reasons=np.where(rig.resident > 0, 0, _IDLE),
+        reasons=np.where(rig.resident > 0, 0, IDLE_BIT),
         energy=zeros(),
         work=zeros(),
         link_work=zeros(),
@@ -179,9 +181,10 @@ def first_state(rig: Rig, load_ratio: Floats) -> State:
 
 def run(rig: Rig, state: State, drive: Drive, effects: Effects, until: int) -> None:
     """Advance `state` to step `until`, which lies in the block of `drive` and `effects` or at its end. Step n uses row n."""
-    base = rig.chip.idle_watts + rig.resident
+    idle = rig.chip.idle_watts + rig.resident
     for step in range(state.step, until):
         n = step - drive.first_step
+        base = idle if effects.ghost is None else idle + RESIDENT_WATTS * effects.ghost[n]
         link = None if effects.link is None else effects.link[n]
         speed = _serve(rig, state, drive.arrivals[n], drive.capacity[n], link)
         load = state.service_load[rig.service_of] * rig.gain
@@ -192,7 +195,7 @@ def run(rig: Rig, state: State, drive: Drive, effects: Effects, until: int) -> N
         state.natural += CORE_GAIN * (air + RESISTANCE_CELSIUS_PER_WATT * state.power - state.natural)
         state.temperature = state.natural
         if effects.thermal is not None or state.excess.any():
-            _overheat(rig, state, None if effects.thermal is None else effects.thermal[n])
+            _overheat(rig, state, None if effects.thermal is None else effects.thermal[n], effects.overheat)
         state.memory_temperature += MEMORY_GAIN * (
             state.temperature + MEMORY_OFFSET_CELSIUS + MEMORY_LOAD_CELSIUS * load - state.memory_temperature
         )
@@ -230,15 +233,15 @@ def _set_clocks(rig: Rig, state: State, base: Floats, dynamic: Floats, effects: 
     limit: Floats | float = chip.power_limit_watts if effects.limit is None else chip.power_limit_watts * effects.limit[n]
     hot = state.temperature > chip.software_thermal_celsius
     over = base + dynamic > limit
-    if effects.brake is None and not over.any() and not hot.any() and not state.halved.any():
+    if effects.brake is None and effects.pace is None and not over.any() and not hot.any() and not state.halved.any():
         if state.clock.min() < 1.0:
             state.clock = np.ones_like(state.clock)
-            state.reasons = np.where(rig.resident > 0, 0, _IDLE)
+            state.reasons = np.where(rig.resident > 0, 0, IDLE_BIT)
         return
     clock = np.ones_like(dynamic)
     room = np.maximum(limit - base, 1.0)
     np.copyto(clock, (room / np.maximum(dynamic, 1.0)) ** (1 / POWER_EXPONENT), where=over)
-    state.reasons = np.where(rig.resident > 0, 0, _IDLE)
+    state.reasons = np.where(rig.resident > 0, 0, IDLE_BIT)
     state.reasons |= np.where(over, _POWER_CAP, 0)
     soft = np.clip(1 - SOFTWARE_SLOPE * (state.temperature - chip.software_thermal_celsius), 0.6, 1.0)
     np.minimum(clock, soft, out=clock, where=hot)
@@ -250,16 +253,20 @@ def _set_clocks(rig: Rig, state: State, base: Floats, dynamic: Floats, effects: 
     braked = np.zeros(hot.shape, dtype=np.bool_) if effects.brake is None else effects.brake[n]
     np.minimum(clock, 0.5, out=clock, where=braked)
     state.reasons |= np.where(braked, _BRAKE, 0)
+    if effects.pace is not None:
+        # A slow card says nothing of it: no reason is set.
+        clock = clock * effects.pace[n]
     state.clock = np.clip(clock, chip.sm_clock_idle_hertz / chip.sm_clock_max_hertz, 1.0)
     state.throttled_thermal += (hot | state.halved).astype(np.float64)
     state.throttled_power += (over | braked).astype(np.float64)
 
 
-def _overheat(rig: Rig, state: State, progress: Floats | None) -> None:
-    """A card loses contact with its cooler: its core drifts from where it was to above slowdown, and comes back with a short lag."""
+def _overheat(rig: Rig, state: State, progress: Floats | None, over: Floats | None) -> None:
+    """A card is cooled worse and worse: its core drifts from where it was to `over` °C above slowdown, and comes back with a short lag."""
     on = np.zeros_like(state.excess, dtype=np.bool_) if progress is None else progress > 0
     begins = on & (state.excess_goal == 0)
-    state.excess_goal = np.where(begins, np.maximum(rig.chip.slowdown_celsius + OVERHEAT_CELSIUS - state.natural, 10.0), state.excess_goal)
+    goal = rig.chip.slowdown_celsius + (0.0 if over is None else over) - state.natural
+    state.excess_goal = np.where(begins, np.maximum(goal, 10.0), state.excess_goal)
     state.excess_goal = np.where(on, state.excess_goal, 0.0)
     falling = state.excess * np.exp(-1 / EXCESS_LAG_SECONDS)
     rising = state.excess_goal * (0.0 if progress is None else progress)

@@ -65,6 +65,11 @@ class Simulated(Section):
     """Power distribution units are named pdu1, pdu2, ... within a cluster."""
     diurnal_period_seconds: float = Field(default=86_400.0, ge=60)
     """Length of the simulated day that request arrivals follow."""
+    trough_ratio: float | None = Field(default=None, ge=0, le=1)
+    """Load of every service in the middle of its night, as a share of its load by day; empty leaves it to each (0.04, 0.15 or 0.3). At 0
+    the cards idle at night."""
+    deploy_memory_ratio: float = Field(default=0.0, ge=0, le=0.9)
+    """By how much of a service's memory the versions that are deployed differ at most: a step with a deploy."""
     warm: bool = True
     """Services are loaded when the scenario begins; false has them load (2 GiB to full in 40 s) in its first minute."""
     chip: Chip = Chip()

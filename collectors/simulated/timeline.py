@@ -59,6 +59,8 @@ class Timeline:
         self._slots = 0
         self._births: list[int] = []
         self._changes: list[list[tuple[int, ChangeKind]]] = []
+        self._asked: dict[int, tuple[int, Life]] = {}
+        """The life last asked for, by service, and since when its answer holds: most steps are in the same life as the step before."""
         self._forced: list[list[tuple[int, int, ChangeKind]]] = []
         self._leaks = [(f.fault.end_seconds, frozenset(f.cards)) for f in faults if f.fault.name == "memory_leak"]
         rng = np.random.default_rng([seed, 21])
@@ -83,6 +85,7 @@ class Timeline:
 
     def _extend(self, slot: int) -> None:
         begin, end = slot * SLOT_SECONDS, (slot + 1) * SLOT_SECONDS
+        self._asked.clear()
         rng = np.random.default_rng([self._seed, 22, slot])
         happens = rng.random(len(self._services)) < CHANGE_ODDS
         offsets = rng.integers(CALM_SECONDS, SLOT_SECONDS, size=len(self._services))
@@ -112,7 +115,15 @@ class Timeline:
     def life(self, service: int, step: int) -> Life:
         """The life that the service is in at `step`, or that comes after the gap it is in then (its `opened` lies ahead)."""
         self.ensure(step)
-        return self._life(service, bisect_right(self._changes[service], step, key=_at))
+        since, life = self._asked.get(service, (step + 1, None))
+        if life is not None and since <= step and (life.closed is None or step < life.closed):
+            return life
+        changes = self._changes[service]
+        k = bisect_right(changes, step, key=_at)
+        life = self._life(service, k)
+        # Before its first change a service is in the life that it was born into, at any step.
+        self._asked[service] = (changes[k - 1][0] if k else -(2**62), life)
+        return life
 
     def _life(self, service: int, k: int) -> Life:
         changes = self._changes[service]

@@ -21,6 +21,12 @@ EVERY_FAULT = (
     "nvlink_degradation@60s+100s",
     "device_lost@250s+60s",
     "driver_hang@10s+20s",
+    "slow_card@70s+200s",
+    "ghost@80s+90s",
+    "recovery_pending@90s+60s",
+    "ecc_growth@30s+300s",
+    "thermal_drift@20s+330s",
+    "pcie_replays@60s+120s",
 )
 
 
@@ -41,7 +47,15 @@ def test_one_jump_equals_many_small_advances(stops: list[float], seed: int) -> N
     assert np.array_equal(jump.state.windows[-1].served, walk.state.windows[-1].served)
 
 
-@pytest.mark.parametrize("faults", [(), ("power_cap@400s+100s:node=sim-node-1", "thermal@1000s+60s")], ids=["clean", "faults"])
+@pytest.mark.parametrize(
+    "faults",
+    [
+        (),
+        ("power_cap@400s+100s:node=sim-node-1", "thermal@1000s+60s"),
+        ("slow_card@310s+90s", "ghost@410s+60s", "thermal_drift@1290s+100s"),
+    ],
+    ids=["clean", "faults", "slow"],
+)
 def test_the_short_way_through_calm_stretches_gives_the_same_bits(faults: tuple[str, ...]) -> None:
     short, long = make_fleet(*faults, seed=9), make_fleet(*faults, seed=9)
     long.fast = False
@@ -90,7 +104,7 @@ def test_racks_and_power_units_follow_the_settings() -> None:
 
 def test_every_field_of_the_catalogue_is_given_and_valid() -> None:
     fleet = make_fleet(*EVERY_FAULT)
-    assert {m.name for m in CATALOGUE if m.number <= 45} == set(fleet.view().columns)
+    assert {m.name for m in CATALOGUE if m.number <= 45} | {"recovery_action"} == set(fleet.view().columns)
     for second in range(0, 400, 7):
         fleet.advance(at(second))
         for name, column in fleet.view().columns.items():
