@@ -64,6 +64,12 @@ class Alerting(Section):
     save_seconds: float = Field(default=15.0, gt=0)
     """How often the state of an open alert is written down when only its value changes, in event time."""
 
+    incident_window_seconds: float = Field(default=900.0, gt=0, le=3600)
+    """An alert joins an incident whose last one of the same kind fired at most so long ago on its node or in its rack."""
+
+    incident_linger_seconds: float = Field(default=300.0, ge=0, le=3600)
+    """How long after the end of its last alert an incident goes on when another fires."""
+
     remembered_alerts: int = Field(default=100_000, ge=1_000)
     """Of how many closed alerts is known when they ended, so that repeated findings do not open them again."""
 

@@ -11,6 +11,7 @@ from schemas.flow import DeadLetter, Emitted, Partition, Reader, Record, Rejecte
 from schemas.telemetry import v1
 from streams.operators.alert import (
     Effect,
+    Grouping,
     Lifecycle,
     Observed,
     Transition,
@@ -18,7 +19,7 @@ from streams.operators.alert import (
     complete,
     empty,
     lay_out,
-    remember,
+    recall,
     step,
 )
 
@@ -65,6 +66,9 @@ class AlertProcessor:
                 grace_ns=round(settings.signal_lost_grace_seconds * 1e9),
                 save_ns=round(settings.save_seconds * 1e9),
                 remembered=settings.remembered_alerts,
+                grouping=Grouping(
+                    window_ns=round(settings.incident_window_seconds * 1e9), linger_ns=round(settings.incident_linger_seconds * 1e9)
+                ),
             )
         )
 
@@ -78,6 +82,11 @@ class AlertProcessor:
     def open_alerts(self) -> int:
         """Episodes that are pending or firing."""
         return len(self._state.open)
+
+    @property
+    def open_incidents(self) -> int:
+        """Incidents with an alert that fires."""
+        return self._state.incidents.open
 
     def restore(self, reader: Reader, owned: frozenset[Partition]) -> None:
         """Forget everything; where findings are owned, take over the written episodes and finish what was owed.
@@ -105,10 +114,10 @@ class AlertProcessor:
             if isinstance(message, v1.Alert):
                 published.add(_transition(message))
                 if message.status == _RESOLVED:
-                    remember(self._state, message.fingerprint, message.at_ns)
+                    recall(self._state, message)
         for state, _ in written.values():
             if state.unpublished == _RESOLVED:
-                remember(self._state, state.alert.fingerprint, state.alert.at_ns)
+                recall(self._state, state.alert)
             else:
                 adopt(self._state, state)
         done = [state for state in owed.values() if _transition(state.alert) in published]

@@ -55,8 +55,8 @@ def begin(finding: v1.Finding, offset: int, *, closed_at_ns: int) -> v1.AlertSta
 def take(state: v1.AlertState, finding: v1.Finding, offset: int) -> None:
     """Bring an episode up to date with a finding.
 
-    What people did to the alert (acknowledgement, verdict, links) stays. A finding that is no longer active changes the value
-    only: severity, summary and evidence keep telling what was wrong.
+    What people did to the alert (acknowledgement, verdict, links) stays, and the places by which its incident was found. A finding that
+    is no longer active changes the value only: severity, summary and evidence keep telling what was wrong.
     """
     alert = state.alert
     state.last_finding.CopyFrom(finding)
@@ -75,8 +75,9 @@ def take(state: v1.AlertState, finding: v1.Finding, offset: int) -> None:
     alert.mode = finding.mode or v1.AlertMode.ALERT_MODE_NOTIFY
     if finding.HasField("limit"):
         alert.limit = finding.limit
+    places = {name: alert.evidence[name] for name in ("parent", "rack") if name in alert.evidence}
     alert.evidence.clear()
-    alert.evidence.update(finding.evidence)
+    alert.evidence.update({**places, **finding.evidence})
     # A service that is being restarted holds nothing for a moment: whose trouble it was stays known.
     if finding.HasField("owner"):
         alert.owner.CopyFrom(finding.owner)

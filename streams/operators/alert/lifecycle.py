@@ -2,11 +2,12 @@
 
 A finding counts only if it was observed after the last one that counted for the same rule and entity: a replay, or a detector that
 says the same again after a restart, changes nothing. Transitions that time brings happen at their own event time and not at that
-of the Tick which brought them to light.
+of the Tick which brought them to light, the earlier first.
 """
 
 from __future__ import annotations
 
+import heapq
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,8 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from schemas.flow import Tick
 from schemas.identity import fingerprint
 from schemas.telemetry import v1
-from streams.operators.alert import episode
+from streams.operators.alert import episode, incidents
 from streams.operators.alert.episode import FIRING, NOTHING, PENDING, Due
+from streams.operators.alert.incidents import Grouping, Incidents
 from streams.operators.alert.outbox import Drop, Effect, Save, Transition
 
 if TYPE_CHECKING:
@@ -43,6 +45,7 @@ class Lifecycle:
     grace_ns: int
     save_ns: int
     remembered: int
+    grouping: Grouping = field(default_factory=Grouping)
 
 
 @dataclass(slots=True)
@@ -66,6 +69,10 @@ class State:
     closed: OrderedDict[str, int] = field(default_factory=OrderedDict)
     spared: set[str] = field(default_factory=set)
     repeated: int = 0
+    incidents: Incidents = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.incidents = Incidents(self.rules.grouping)
 
 
 def empty(rules: Lifecycle) -> State:
@@ -80,7 +87,15 @@ def adopt(state: State, restored: v1.AlertState) -> None:
     one = _Open(kept, kept.last_finding.observed_at_ns)
     state.open[kept.alert.fingerprint] = one
     state.spared.add(kept.alert.fingerprint)
+    if kept.alert.status == FIRING:
+        incidents.adopt(state.incidents, kept.alert)
     _plan(state, one)
+
+
+def recall(state: State, resolved: v1.Alert) -> None:
+    """An episode that was over before the restart: its findings are not lived again, its incident may be joined."""
+    remember(state, resolved.fingerprint, resolved.at_ns)
+    incidents.recall(state.incidents, resolved)
 
 
 def remember(state: State, name: str, until_ns: int) -> None:
@@ -149,9 +164,14 @@ def _pass(state: State, at_ns: int) -> Iterator[Effect]:
         one.not_lost_before_ns = at_ns + max(last.valid_until_ns - last.observed_at_ns, 0) + state.rules.grace_ns
         _plan(state, one)
     state.spared.clear()
-    for name in [n for n, one in state.open.items() if one.due.at_ns <= at_ns]:
-        while (due := state.open.get(name)) and due.due.at_ns <= at_ns:
-            yield from _happen(state, name, due)
+    waiting = [(one.due.at_ns, name) for name, one in state.open.items() if one.due.at_ns <= at_ns]
+    heapq.heapify(waiting)
+    while waiting:
+        _, name = heapq.heappop(waiting)
+        yield from _happen(state, name, state.open[name])
+        if (left := state.open.get(name)) is not None and left.due.at_ns <= at_ns:
+            heapq.heappush(waiting, (left.due.at_ns, name))
+    incidents.forget(state.incidents, at_ns)
 
 
 def _happen(state: State, name: str, one: _Open) -> Iterator[Effect]:
@@ -174,13 +194,18 @@ def _happen(state: State, name: str, one: _Open) -> Iterator[Effect]:
 
 
 def _transition(state: State, one: _Open) -> Transition:
+    alert = one.state.alert
+    if alert.status == FIRING:
+        alert.incident = incidents.join(state.incidents, alert)
+    else:
+        incidents.leave(state.incidents, alert)
     told = Transition(_copy(one.state))
     one.state.ClearField("unpublished")
     one.saved_at_ns = one.state.last_finding.observed_at_ns
-    if one.state.alert.status == FIRING:
+    if alert.status == FIRING:
         _plan(state, one)
     else:
-        _close(state, one.state.alert.fingerprint, one.state.alert.at_ns)
+        _close(state, alert.fingerprint, alert.at_ns)
     return told
 
 

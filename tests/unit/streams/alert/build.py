@@ -1,4 +1,4 @@
-"""Builds findings for the alert tests: rule hot on device/d0 of cluster c, seconds instead of nanoseconds."""
+"""Builds findings for the alert tests: rule hot on device/d0 of node n1 in cluster c, seconds instead of nanoseconds."""
 
 from __future__ import annotations
 
@@ -32,15 +32,23 @@ def finding(
     valid: float = 45,
     entity: str = "device/d0",
     mode: v1.AlertMode = v1.AlertMode.ALERT_MODE_NOTIFY,
+    rule: str = "hot",
+    node: str = "n1",
+    severity: v1.Severity = SEVERITY,
+    owner: str = "",
+    metric: str = "",
+    **evidence: str,
 ) -> v1.Finding:
     made = v1.Finding(
-        rule="hot",
+        rule=rule,
         cluster="c",
-        node="n1",
+        node=node,
         entity=entity,
         kind=v1.FindingKind.FINDING_KIND_THRESHOLD,
         active=active,
-        severity=SEVERITY,
+        severity=severity,
+        metric=metric,
+        evidence=evidence,
         observed_at_ns=at(observed),
         valid_until_ns=at(observed + valid),
         hold_ns=round(hold * S),
@@ -49,6 +57,8 @@ def finding(
         summary="too hot" if active else "",
         mode=mode,
     )
+    if owner:
+        made.owner.CopyFrom(v1.Workload(namespace="serving", workload=owner))
     if since is not None:
         made.since_ns = at(since)
     if value is not None:

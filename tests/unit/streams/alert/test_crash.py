@@ -36,13 +36,13 @@ class World:
     committed: int = 0
     commit_every: int = 1
 
-    def live(self) -> list[tuple[str, str, int]]:
+    def live(self) -> list[tuple[str, str, int, str]]:
         for budget in [*self.lives, 10**9]:
             try:
                 self._run(budget)
             except Died:
                 continue
-        return [(a.fingerprint, a.episode, a.status) for a in self.alerts()]
+        return [(a.fingerprint, a.episode, a.status, a.incident) for a in self.alerts()]
 
     def alerts(self) -> list[v1.Alert]:
         return [v1.Alert.FromString(r.value or b"") for r in self.logs[topics.ALERTS, 0]]
