@@ -11,7 +11,7 @@ from schemas.telemetry import v1
 from schemas.values import name_of
 
 _TIMES: Final = ("started_at_ns", "fired_at_ns", "resolved_at_ns", "at_ns", "acknowledged_at_ns")
-_TEXTS: Final = ("rule", "cluster", "node", "entity", "metric", "unit", "summary", "acknowledged_by", "runbook", "evidence_ref")
+_TEXTS: Final = ("rule", "cluster", "node", "entity", "metric", "unit", "summary", "acknowledged_by", "runbook", "evidence_ref", "incident")
 _ENUMS: Final = ("status", "kind", "severity", "mode", "verdict", "resolve_reason")
 
 

@@ -31,6 +31,6 @@ class Channel(Protocol):
     @property
     def name(self) -> str: ...
 
-    def deliver(self, alert: v1.Alert) -> None:
-        """Return once the receiver has it. Raises Later or Refused."""
+    def deliver(self, alert: v1.Alert, members: int = 1) -> None:
+        """Return once the receiver has it; its incident has had `members` alerts so far. Raises Later or Refused."""
         ...

@@ -24,14 +24,15 @@ class Console:
         self._stream = stream
         self._zone = zone
 
-    def deliver(self, alert: v1.Alert) -> None:
+    def deliver(self, alert: v1.Alert, members: int = 1) -> None:
         """Write the line at once."""
-        self._stream.write(line(alert, self._zone) + "\n")
+        self._stream.write(line(alert, self._zone, members) + "\n")
         self._stream.flush()
 
 
-def line(alert: v1.Alert, zone: tzinfo | None = None) -> str:
-    """Time, status, severity, rule, entity, summary, value against limit, owner, and whether it is simulated or its signal was lost."""
+def line(alert: v1.Alert, zone: tzinfo | None = None, members: int = 1) -> str:
+    """Time, status, severity, rule, entity, summary, value against limit, owner, how many alerts its incident has had, and whether it is
+    simulated or its signal was lost."""
     at = datetime.fromtimestamp(alert.at_ns // 1_000_000_000, zone).astimezone(zone)
     words = [
         f"{at:%Y-%m-%d %H:%M:%S%z}",
@@ -46,6 +47,8 @@ def line(alert: v1.Alert, zone: tzinfo | None = None) -> str:
         words.append(f"({alert.value:g}{against}{f' {alert.unit}' if alert.unit not in ('', '1') else ''})")
     if alert.owner.workload:
         words.append(f"owner {alert.owner.namespace}/{alert.owner.workload}")
+    if members > 1:
+        words.append(f"[{members} alerts in this incident]")
     if alert.resolve_reason == v1.ResolveReason.RESOLVE_REASON_SIGNAL_LOST:
         words.append("[signal lost: nobody can say that it is over]")
     if alert.simulated:

@@ -1,4 +1,7 @@
-"""The webhook channel: an HTTP POST of the alert as JSON, with a key by which the receiver recognises a repeat, signed on request."""
+"""The webhook channel: an HTTP POST of the alert as JSON, with a key by which the receiver recognises a repeat, signed on request.
+
+The document is that of xpulse.alerts.json and `members`: how many alerts its incident has had so far.
+"""
 
 from __future__ import annotations
 
@@ -54,8 +57,8 @@ class Webhook:
             ca_certs=ca_file or None,
         )
 
-    def deliver(self, alert: v1.Alert) -> None:
-        body = encode(alert_document(alert))
+    def deliver(self, alert: v1.Alert, members: int = 1) -> None:
+        body = encode(alert_document(alert) | {"members": members})
         headers = {**self._headers, "Idempotency-Key": transition_id(alert)}
         if self._secret:
             headers["X-XPulse-Signature"] = f"sha256={hmac.new(self._secret, body, hashlib.sha256).hexdigest()}"

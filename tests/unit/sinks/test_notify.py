@@ -26,10 +26,16 @@ CRITICAL = v1.Severity.SEVERITY_CRITICAL
 
 
 def alert(
-    status: v1.AlertStatus = FIRING, *, name: str = "f", severity: v1.Severity = CRITICAL, mode: v1.AlertMode | None = None
+    status: v1.AlertStatus = FIRING,
+    *,
+    name: str = "f",
+    severity: v1.Severity = CRITICAL,
+    mode: v1.AlertMode | None = None,
+    incident: str = "",
 ) -> v1.Alert:
     """A transition of the alert `name`."""
     found = v1.Alert(fingerprint=name, episode=f"{name}-{T0}", status=status, rule="hot", cluster="c", node="n", entity="device/nvidia:a")
+    found.incident = f"{incident}-{T0}" if incident else ""
     found.severity, found.at_ns, found.started_at_ns, found.fired_at_ns = severity, T0, T0, T0
     found.summary, found.value, found.limit, found.unit = "too hot", 91.5, 90, "Cel"
     found.mode = v1.AlertMode.ALERT_MODE_NOTIFY if mode is None else mode
@@ -49,10 +55,10 @@ class Receiver:
         self.failures = list(failures)
         self.got: list[str] = []
 
-    def deliver(self, alert: v1.Alert) -> None:
+    def deliver(self, alert: v1.Alert, members: int = 1) -> None:
         if self.failures and (failure := self.failures.pop(0)) is not None:
             raise failure
-        self.got.append(f"{alert.fingerprint} {v1.AlertStatus.Name(alert.status).rpartition('_')[2]}")
+        self.got.append(f"{alert.fingerprint} {v1.AlertStatus.Name(alert.status).rpartition('_')[2]}{f' {members}' if members > 1 else ''}")
 
 
 def notifier(*channels: Channel, now_ns: int = T0, **settings: object) -> NotifyProcessor:
