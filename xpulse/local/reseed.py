@@ -73,6 +73,7 @@ def _state(tags: Mapping[str, str], values: Mapping[str, Any], now_ns: int) -> v
         simulated=bool(values.get("simulated")),
         runbook=str(values.get("runbook", "")),
         acknowledged_by=str(values.get("acknowledged_by", "")),
+        incident=str(values.get("incident", "")),
     )
     if "value" in values:
         alert.value = float(values["value"])

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from xpulse.logs import printable
-from xpulse.view.model import Screen
+from xpulse.view.model import AlertRow, Screen
 
 LINE_SECONDS = 5.0
+_RANK = {"info": 1, "warning": 2, "critical": 3}
 
 
 @contextmanager
@@ -31,30 +32,36 @@ def live() -> Iterator[Callable[[Screen], None]]:
 
 @contextmanager
 def lines() -> Iterator[Callable[[Screen], None]]:
-    """A line every LINE_SECONDS on stderr, and one for each alert that opens or closes."""
+    """A line every LINE_SECONDS on stderr, and one for each incident that opens, gets worse or closes."""
     last = -LINE_SECONDS
-    open_alerts: dict[str, str] = {}
+    open_: dict[str, AlertRow] = {}
 
     def show(model: Screen) -> None:
         nonlocal last
-        now = {f"{a.rule} {a.where}": f"{a.severity} {a.summary}" for a in model.alerts}
-        for key, text in now.items():
-            if key not in open_alerts:
-                _write(model.seconds, f"ALERT    {key}: {text}")
-        for key in open_alerts.keys() - now.keys():
-            _write(model.seconds, f"RESOLVED {key}")
-        open_alerts.clear()
-        open_alerts.update(now)
+        now = {row.incident or f"{row.rule} {row.where}": row for row in model.alerts}
+        for key, row in now.items():
+            known = open_.get(key)
+            if known is None or _RANK.get(row.severity, 0) > _RANK.get(known.severity, 0):
+                open_[key] = row
+                _write(model.seconds, f"ALERT    {row.rule} {row.where}: {row.severity} {row.summary}{_more(row)}")
+        for key in open_.keys() - now.keys():
+            row = open_.pop(key)
+            _write(model.seconds, f"RESOLVED {row.rule} {row.where}")
         if model.seconds - last >= LINE_SECONDS:
             last = model.seconds
             busy = [f"{s.role} {s.state}" for s in model.stages if s.state not in ("ready", "running")]
             rate = next((s.per_second for s in model.stages if s.role == "attribute"), None)
-            text = f"{len(model.devices)} devices, {len(model.alerts)} open alerts, {len(model.forecasts)} forecasts"
+            alerts = len(model.alerts) + sum(row.others for row in model.alerts)
+            text = f"{len(model.devices)} devices, {alerts} open alerts, {len(model.forecasts)} forecasts"
             if rate is not None:
                 text += f", {rate:.1f} batches/s"
             _write(model.seconds, text + (f"   ({', '.join(busy)})" if busy else ""))
 
     yield show
+
+
+def _more(row: AlertRow) -> str:
+    return f" (+{row.others})" if row.others else ""
 
 
 def _write(seconds: float, text: str) -> None:

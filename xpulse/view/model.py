@@ -44,12 +44,16 @@ Devices = Mapping[tuple[str, str], DeviceRow]
 
 @dataclass(frozen=True, slots=True)
 class AlertRow:
+    """The gravest open alert of an incident, and how many others of it are open."""
+
     severity: str
     rule: str
     where: str
     owner: str
     summary: str
     age_seconds: float
+    others: int = 0
+    incident: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +133,15 @@ def _device(row: Latest, owners: Mapping[tuple[str, str], str], now_ns: int) -> 
 
 
 def alert_rows(tally: Tally, now_ns: int, devices: Devices) -> list[AlertRow]:
-    """Open alerts, the gravest and then the newest first."""
+    """A row per incident, the gravest and then the newest first. Of its alerts the gravest stands for it, and of those the leader."""
+    incidents: dict[str, list[v1.Alert]] = {}
+    for alert in tally.alerts.values():
+        incidents.setdefault(alert.incident or alert.episode, []).append(alert)
+    shown = [
+        (min(alerts, key=lambda a: (-a.severity, a.episode != name, a.at_ns)), len(alerts) - 1, name) for name, alerts in incidents.items()
+    ]
     rows = []
-    for alert in sorted(tally.alerts.values(), key=lambda a: (-a.severity, -a.at_ns)):
+    for alert, others, name in sorted(shown, key=lambda row: (-row[0].severity, -row[0].at_ns)):
         owner = alert.owner
         rows.append(
             AlertRow(
@@ -141,6 +151,8 @@ def alert_rows(tally: Tally, now_ns: int, devices: Devices) -> list[AlertRow]:
                 owner="/".join(p for p in (owner.namespace, owner.workload or owner.pod) if p),
                 summary=alert.summary,
                 age_seconds=max(0.0, (now_ns - alert.started_at_ns) / 1e9),
+                others=others,
+                incident=name,
             )
         )
     return rows

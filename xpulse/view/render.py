@@ -50,7 +50,9 @@ def _head(screen: Screen, width: int) -> Text:
         f"{gap}Ctrl-C stops{gap}{f'cluster {printable(screen.cluster)}{gap}' if width >= 100 else ''}up {minutes}:{seconds:02d}{gap}"
     )
     head.append(_many(len(screen.devices), "device"), "bold")
-    head.append(f"{gap}{_many(len(screen.alerts), 'open alert')}, {screen.resolved_total} resolved")
+    others = sum(row.others for row in screen.alerts)
+    incidents = f" in {_many(len(screen.alerts), 'incident')}" if others and width >= 100 else ""
+    head.append(f"{gap}{_many(len(screen.alerts) + others, 'open alert')}{incidents}, {screen.resolved_total} resolved")
     head.append(f"{gap}memory {screen.memory_bytes / 2**20:.0f} MiB")
     return head
 
@@ -120,12 +122,15 @@ def _devices(rows: Sequence[DeviceRow], room: int, width: int) -> RenderableType
 
 
 def _alerts(rows: Sequence[AlertRow], most: int, width: int) -> RenderableType:
-    """A narrow window has no column for the owner: the summary names it too."""
+    """A row per incident, with the number of its other alerts. A narrow window has no column for the owner: the summary names it too."""
     with_owner = width >= 120
+    with_others = any(row.others for row in rows[:most])
     table = Table(expand=True, box=None, pad_edge=False, show_header=False)
     table.add_column(min_width=8, no_wrap=True)
     for ratio in (3, 2, 2, 6) if with_owner else (None, None, 1):
         table.add_column(ratio=ratio, no_wrap=True, overflow="ellipsis")
+    if with_others:
+        table.add_column(min_width=max(len(f"+{row.others}") for row in rows[:most]), justify="right", no_wrap=True)
     table.add_column(min_width=6, justify="right", no_wrap=True)
     for row in rows[:most]:
         style = _SEVERITY.get(row.severity, "")
@@ -135,6 +140,7 @@ def _alerts(rows: Sequence[AlertRow], most: int, width: int) -> RenderableType:
             _text(row.where),
             *((_text(row.owner or UNKNOWN),) if with_owner else ()),
             _text(row.summary),
+            *((Text(f"+{row.others}" if row.others else "", style=style),) if with_others else ()),
             f"{row.age_seconds:.0f} s",
         )
     if not rows:

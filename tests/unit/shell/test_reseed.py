@@ -24,6 +24,7 @@ def row(at: int, status: str, episode: str = "f-1", **fields: Scalar) -> Latest:
         "fired_at_ns": 4 * S,
         "value": 3.0,
         "workload": "chat",
+        "incident": "e-0",
         "evidence": '{"limit": "76 GiB"}',
         **fields,
     }
@@ -46,6 +47,7 @@ def test_an_open_episode_comes_back_as_it_was() -> None:
         v1.FindingKind.FINDING_KIND_THRESHOLD,
         v1.AlertMode.ALERT_MODE_NOTIFY,
     )
+    assert alert.incident == "e-0"
     assert (alert.owner.workload, alert.evidence["limit"], alert.value) == ("chat", "76 GiB", 3.0)
     assert not alert.HasField("limit"), "unknown is not zero"
     assert state.last_finding.valid_until_ns > 100 * S
