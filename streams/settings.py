@@ -48,6 +48,10 @@ class Detect(Section):
     ewma_limit_sigmas: float = Field(default=6.0, gt=0)
     """Distance from the mean, in standard deviations, at which the score is 0.5: the boundary of anomalous."""
 
+    explain_seconds: float = Field(default=600.0, ge=0)
+    """How long a deploy, restart, maintenance or new configuration explains an anomaly that begins after it; one that lasts longer is
+    raised all the same. 0 explains nothing."""
+
     context_events_per_entity: int = Field(default=5, ge=0)
     """How many of the newest context events are kept per entity, to be shown in the evidence."""
 

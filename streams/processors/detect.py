@@ -10,7 +10,7 @@ from schemas.codec import decode, encode
 from schemas.flow import DeadLetter, Emitted, Partition, Reader, Record, Rejected, Tick
 from schemas.identity import device_entity, finding_key, node_key, partition_of
 from schemas.telemetry import v1
-from streams.operators.detect import events, forecasts, restored, samples, services, silence
+from streams.operators.detect import events, explained, forecasts, restored, samples, services, silence
 from streams.operators.detect.clocks import Clocks
 from streams.operators.detect.columns import Taken
 from streams.operators.detect.ewma import Ewma
@@ -61,7 +61,15 @@ class DetectProcessor:
     silent_rebuild: Final = True
 
     def __init__(
-        self, rules: Sequence[Rule], *, ewma: Ewma, times: Times, silence_seconds: float, context_events: int, rewind_seconds: float
+        self,
+        rules: Sequence[Rule],
+        *,
+        ewma: Ewma,
+        times: Times,
+        silence_seconds: float,
+        context_events: int,
+        explain_seconds: float,
+        rewind_seconds: float,
     ) -> None:
         self.rewind_seconds = rewind_seconds
         self.rules = tuple(rules)
@@ -74,6 +82,7 @@ class DetectProcessor:
         self._silence = silence.start(rules, silence_seconds, times)
         self._events = events.start(rules, times)
         self._forecasts = forecasts.start(rules, times)
+        self._explained = explained.Explained(round(explain_seconds * 1e9), owners=self._owners)
         self._counts: Counter[str] = Counter()
         self._next_look_ns = 0
         labels, fleet = self._labels, self._samples.fleet
@@ -98,6 +107,7 @@ class DetectProcessor:
             times=Times(round(settings.repeat_seconds * 1e9), round(settings.valid_seconds * 1e9)),
             silence_seconds=settings.silence_seconds,
             context_events=settings.context_events_per_entity,
+            explain_seconds=settings.explain_seconds,
             rewind_seconds=rebuild_seconds,
         )
 
@@ -119,7 +129,7 @@ class DetectProcessor:
         found = Counter({f"sample_batch_{name}": n for name, n in self._samples.counts.items() if name != "counter_went_back"})
         found.update({f"inference_{name}": n for name, n in self._services.counts.items()})
         found["state_unreadable"] = self._counts["restore_rejected_total"]
-        found["context_forgotten"] = self._labels.context.dropped
+        found["context_forgotten"] = self._labels.context.dropped + self._explained.events.dropped
         found["event_forgotten"] = self._events.ended_ns.dropped + self._events.raised_ns.dropped
         found["forecast_forgotten"] = self._forecasts.made_ns.dropped
         found["forgotten_node"] = self._counts["forgotten_node_total"]
@@ -132,7 +142,7 @@ class DetectProcessor:
 
     def restore(self, reader: Reader, owned: frozenset[Partition]) -> None:
         """Forget nodes of partitions that are no longer owned; learn those of the owned ones from the inventory (all its partitions: a
-        device's key hashes elsewhere than its node's), and which findings stand from alert-state."""
+        device's key hashes elsewhere than its node's), what was done lately, and which findings stand from alert-state."""
         partitions = reader.partitions(topics.SAMPLES)
         mine = {p.partition for p in owned if p.topic == topics.SAMPLES}
 
@@ -149,8 +159,12 @@ class DetectProcessor:
             self._listed(node_info)
         for device_info in devices:
             self._listed(device_info)
+        happened, unknown = restored.context(reader)
+        for event in happened:
+            self._labels.happened(event)
+        explained.step(self._explained, happened)
         standing, unread = restored.standing(reader)
-        self._counts["restore_rejected_total"] += refused + unread
+        self._counts["restore_rejected_total"] += refused + unknown + unread
         for finding in standing:
             if is_mine(finding.cluster, finding.node) and (finding.cluster, finding.node) not in kept:
                 restored.seed(finding, self._samples, self._silence, self._events)
@@ -191,6 +205,7 @@ class DetectProcessor:
                         heard.append(silence.Excused(message.cluster, message.node, message.source, on, record.timestamp_ns))
                 case v1.ContextEvent():
                     self._labels.happened(message)
+                    explained.step(self._explained, [message])
                 case v1.InferenceWindow():
                     message.ended_at_ns = self._clocks.corrected(message.cluster, message.node, message.ended_at_ns)
                     windows.append(message)
@@ -204,7 +219,7 @@ class DetectProcessor:
         found += samples.step(self._samples, batches)[1]
         found += services.step(self._services, windows)[1]
         found += events.step(self._events, self._seen())[1]
-        return [*letters, *_outs(found)]
+        return [*letters, *self._outs(found)]
 
     def tick(self, tick: Tick) -> Sequence[Emitted]:
         found = silence.step(self._silence, [tick])[1]
@@ -215,7 +230,19 @@ class DetectProcessor:
             self._counts["forgotten_devices_total"] += samples.forget_older(self._samples, tick.at_ns - FORGET_NS)
             self._counts["forgotten_services_total"] += services.forget_older(self._services, tick.at_ns - FORGET_NS)
             self._labels.forget_older(tick.at_ns - FORGET_NS)
-        return list(_outs(found))
+        return list(self._outs(found))
+
+    def _outs(self, found: Sequence[v1.Finding]) -> Iterable[Emitted]:
+        """What is sent of what was found: with its place, and without what a context event explains."""
+        for finding in found:
+            self._labels.placed(finding)
+        for finding in explained.step(self._explained, found)[1]:
+            yield encode(topics.FINDINGS, finding_key(finding.rule, finding.entity), finding)
+
+    def _owners(self, finding: v1.Finding) -> Iterable[v1.Workload]:
+        if not finding.entity.startswith("device/"):
+            return ()
+        return self._labels.lately(finding.cluster, finding.node, finding.entity.removeprefix("device/"))
 
     def _seen(self) -> list[events.Seen]:
         """For each finding that a sample would end: when its device, or its source, was last read."""
@@ -251,6 +278,7 @@ class DetectProcessor:
         if isinstance(said, v1.DeviceInfo):
             device = self._samples.fleet.device(self._samples.fleet.node(said.cluster, said.node), said.uid)
             device.index, device.model = said.index, said.model
+        self._labels.listed(said)
         # a simulated node that was never heard is a fleet that is not simulated today, not an incident
         if not said.simulated:
             silence.step(self._silence, [silence.Expected(said.cluster, said.node)])
@@ -286,8 +314,3 @@ class DetectProcessor:
         self._silence.nodes.pop((cluster, node), None)
         for levels in (self._silence.levels, self._events.levels, self._forecasts.levels):
             levels.forget(cluster, node)
-
-
-def _outs(found: Iterable[v1.Finding]) -> Iterable[Emitted]:
-    for finding in found:
-        yield encode(topics.FINDINGS, finding_key(finding.rule, finding.entity), finding)

@@ -13,8 +13,13 @@ from schemas.values import name_of
 from streams.operators.detect.findings import About
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from streams.operators.detect.fleet import Device, Fleet
 
+
+PAST_NS: Final = 120 * 1_000_000_000
+"""Whoever worked on a device this long ago, or at most twice that, is still asked for what happened to it: during a restart nobody does."""
 
 MOST_ENTITIES: Final = 20_000
 """Entities whose context events are kept. One of them, with four events, takes some 3 KiB."""
@@ -26,11 +31,17 @@ def _contexts() -> Recent[tuple[str, str], deque[v1.ContextEvent]]:
 
 @dataclass(slots=True)
 class Labels:
-    """Newest usage of each (cluster, node, source), and the newest `keep` context events of each (cluster, entity) heard of lately."""
+    """Newest usage of each (cluster, node, source) and what it was before, the newest `keep` context events of each (cluster, entity)
+    heard of lately, and where the inventory says that nodes and devices belong."""
 
     keep: int
     usage: dict[tuple[str, str, str], v1.AttributedBatch] = field(default_factory=dict)
     context: Recent[tuple[str, str], deque[v1.ContextEvent]] = field(default_factory=_contexts)
+    racks: dict[tuple[str, str], str] = field(default_factory=dict)
+    """By (cluster, node)."""
+    parents: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
+    """By (cluster, node): the board of each partition, by uid."""
+    _past: dict[tuple[str, str, str], tuple[v1.AttributedBatch, v1.AttributedBatch]] = field(default_factory=dict)
     _sources: dict[tuple[str, str], set[str]] = field(default_factory=dict)
 
     def used(self, batch: v1.AttributedBatch) -> None:
@@ -42,6 +53,9 @@ class Labels:
         elif known.taken_at_ns > batch.taken_at_ns:
             return
         self.usage[key] = batch
+        past = self._past.get(key)
+        if past is None or batch.taken_at_ns - past[1].taken_at_ns >= PAST_NS:
+            self._past[key] = (past[1] if past else batch, batch)
 
     def happened(self, event: v1.ContextEvent) -> None:
         """Take a context event in; one that is known by its id is left out."""
@@ -59,6 +73,34 @@ class Labels:
                 if row.uid == uid and row.HasField("workload") and (best is None or row.share_ratio > best.share_ratio):
                     best = row
         return None if best is None else best.workload
+
+    def lately(self, cluster: str, node: str, uid: str) -> Iterator[v1.Workload]:
+        """Who works on the device, or did so until just now; the same one several times."""
+        for source in self._sources.get((cluster, node), ()):
+            key = (cluster, node, source)
+            for batch in (self.usage[key], *self._past[key]):
+                yield from (row.workload for row in batch.rows if row.uid == uid and row.HasField("workload"))
+
+    def listed(self, said: v1.NodeInfo | v1.DeviceInfo) -> None:
+        """Take in where a node or device belongs."""
+        place = (said.cluster, said.node)
+        if isinstance(said, v1.NodeInfo):
+            if rack := said.labels.get("rack"):
+                self.racks[place] = rack
+            else:
+                self.racks.pop(place, None)
+        elif said.parent_uid:
+            self.parents.setdefault(place, {})[said.uid] = said.parent_uid
+        else:
+            self.parents.get(place, {}).pop(said.uid, None)
+
+    def placed(self, finding: v1.Finding) -> None:
+        """Add the rack of the finding's node and the board of its device to its evidence: what one fault can befall at once."""
+        place = (finding.cluster, finding.node)
+        if rack := self.racks.get(place):
+            finding.evidence["rack"] = rack
+        if parent := self.parents.get(place, {}).get(finding.entity.removeprefix("device/")):
+            finding.evidence["parent"] = parent
 
     def about(self, entity: str, cluster: str, node: str, *, simulated: bool, uid: str = "", device: Device | None = None) -> About:
         """Words and evidence for a finding about the entity."""
@@ -95,14 +137,18 @@ class Labels:
         """Drop the usage of nodes and sources that was taken before."""
         for key in [key for key, batch in self.usage.items() if batch.taken_at_ns < than_ns]:
             del self.usage[key]
+            self._past.pop(key, None)
             self._sources[key[:2]].discard(key[2])
             if not self._sources[key[:2]]:
                 del self._sources[key[:2]]
 
     def forget(self, cluster: str, node: str) -> None:
-        """Drop the usage of a node; context events are few and stay."""
+        """Drop the usage and the place of a node; context events are few and stay."""
+        self.racks.pop((cluster, node), None)
+        self.parents.pop((cluster, node), None)
         for source in self._sources.pop((cluster, node), set()):
             del self.usage[cluster, node, source]
+            self._past.pop((cluster, node, source), None)
 
 
 def _said(owner: v1.Workload) -> str:

@@ -57,6 +57,23 @@ def inventory(reader: Reader) -> Inventory:
     return Inventory(devices, nodes, refused, roster)
 
 
+def context(reader: Reader) -> tuple[list[v1.ContextEvent], int]:
+    """What was deployed, restarted or changed lately, wherever: an anomaly that it explains must stay explained. And how many records
+    could not be read. The topic holds days of it, which are some thousands."""
+    found: list[v1.ContextEvent] = []
+    refused = 0
+    for partition in range(reader.partitions(topics.CONTEXT_EVENTS)):
+        for record in reader.read(topics.CONTEXT_EVENTS, partition):
+            try:
+                message = decode(record)
+            except Rejected:
+                refused += 1
+                continue
+            if isinstance(message, v1.ContextEvent):
+                found.append(message)
+    return found, refused
+
+
 def standing(reader: Reader) -> tuple[list[v1.Finding], int]:
     """Findings of open episodes that were active when alert last wrote them, and how many records could not be read."""
     newest: dict[bytes, v1.Finding] = {}
