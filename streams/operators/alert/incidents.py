@@ -16,6 +16,8 @@ from streams.rules.families import family_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from streams.rules.families import Family
+
 _HOUR_NS: Final = 3600 * 1_000_000_000
 _SHADOW: Final = v1.AlertMode.ALERT_MODE_SHADOW
 
@@ -69,14 +71,16 @@ class Incidents:
 
 def join(state: Incidents, alert: v1.Alert) -> str:
     """The incident of an alert that fires now (at its `fired_at_ns`): one that is there, or one of its own."""
-    incident = _found(state, alert) or alert.episode
-    _enter(state, alert, incident)
+    family = family_of(alert.rule, alert.metric)
+    places = [*_places(alert, family, state.grouping)]
+    incident = _found(state, alert, [*places, *_everywhere(state, alert, family)]) or alert.episode
+    _enter(state, alert, incident, [place.key for place in places])
     return incident
 
 
 def adopt(state: Incidents, alert: v1.Alert) -> None:
     """Take over an alert that fires, from its written state."""
-    _enter(state, alert, alert.incident or alert.episode)
+    _enter(state, alert, alert.incident or alert.episode, _keys(alert, state.grouping))
 
 
 def leave(state: Incidents, alert: v1.Alert) -> None:
@@ -94,7 +98,7 @@ def recall(state: Incidents, alert: v1.Alert) -> None:
     if not alert.HasField("fired_at_ns") or alert.mode == _SHADOW:
         return
     incident = alert.incident or alert.episode
-    for key in _mark(state, alert, incident):
+    for key in _mark(state, alert, incident, _keys(alert, state.grouping)):
         presence = state.places[key][incident]
         presence.left_ns = max(presence.left_ns, alert.at_ns)
         state._left.append((alert.at_ns, key, incident))
@@ -112,10 +116,10 @@ def forget(state: Incidents, at_ns: int) -> None:
                 del state.places[key]
 
 
-def _found(state: Incidents, alert: v1.Alert) -> str | None:
+def _found(state: Incidents, alert: v1.Alert, places: list[Place]) -> str | None:
     """Of the nearest place that has one, the incident that began first."""
     at_ns, linger_ns = alert.fired_at_ns, state.grouping.linger_ns
-    for key, within_ns in [*_places(alert, state.grouping), *_everywhere(state, alert)]:
+    for key, within_ns in places:
         here = [
             incident
             for incident, presence in state.places.get(key, {}).items()
@@ -132,9 +136,8 @@ def _began(incident: str) -> tuple[int, str]:
     return int(started) if started.isascii() and started.isdigit() else 0, incident
 
 
-def _places(alert: v1.Alert, grouping: Grouping) -> Iterator[Place]:
+def _places(alert: v1.Alert, family: Family, grouping: Grouping) -> Iterator[Place]:
     """From the nearest to the farthest. Of a partition its board too: what befalls the one befalls the other."""
-    family = family_of(alert.rule, alert.metric)
     cluster, where = alert.cluster, alert.evidence
     for entity in (alert.entity, *([f"device/{where['parent']}"] if "parent" in where else [])):
         yield Place(("entity", cluster, entity), grouping.device_ns)
@@ -148,9 +151,9 @@ def _places(alert: v1.Alert, grouping: Grouping) -> Iterator[Place]:
         yield Place(("rack", cluster, where["rack"], family.name), grouping.window_ns)
 
 
-def _everywhere(state: Incidents, alert: v1.Alert) -> list[Place]:
+def _everywhere(state: Incidents, alert: v1.Alert, family: Family) -> list[Place]:
     """The whole cluster, where the same rule fires on many nodes at once. What programs do is their owners' matter, however many."""
-    if not alert.node or family_of(alert.rule, alert.metric).reach == "workload":
+    if not alert.node or family.reach == "workload":
         return []
     others = 0
     for node, fired_ns in reversed(state.nodes.get((alert.cluster, alert.rule), OrderedDict()).items()):
@@ -160,20 +163,24 @@ def _everywhere(state: Incidents, alert: v1.Alert) -> list[Place]:
     return []
 
 
-def _enter(state: Incidents, alert: v1.Alert, incident: str) -> None:
+def _keys(alert: v1.Alert, grouping: Grouping) -> list[Key]:
+    return [place.key for place in _places(alert, family_of(alert.rule, alert.metric), grouping)]
+
+
+def _enter(state: Incidents, alert: v1.Alert, incident: str, keys: list[Key]) -> None:
     """A shadow leads nobody: an alert that people are told of must not hide behind one that they are not."""
     if alert.mode == _SHADOW:
         return
-    keys = _mark(state, alert, incident)
-    for key in keys:
+    marked = _mark(state, alert, incident, keys)
+    for key in marked:
         state.places[key][incident].open += 1
-    state.members[alert.fingerprint] = incident, keys
+    state.members[alert.fingerprint] = incident, marked
 
 
-def _mark(state: Incidents, alert: v1.Alert, incident: str) -> tuple[Key, ...]:
-    """Note where and when the alert fired."""
-    keys = (*(place.key for place in _places(alert, state.grouping)), ("rule", alert.cluster, alert.rule))
-    for key in keys:
+def _mark(state: Incidents, alert: v1.Alert, incident: str, keys: list[Key]) -> tuple[Key, ...]:
+    """Note where and when the alert fired: the keys, and that of its rule."""
+    marked = (*keys, ("rule", alert.cluster, alert.rule))
+    for key in marked:
         presence = state.places.setdefault(key, {}).setdefault(incident, _Presence())
         presence.fired_ns = max(presence.fired_ns, alert.fired_at_ns)
     if alert.node:
@@ -181,4 +188,4 @@ def _mark(state: Incidents, alert: v1.Alert, incident: str) -> tuple[Key, ...]:
         nodes[alert.node] = max(alert.fired_at_ns, nodes.pop(alert.node, 0))
         while next(iter(nodes.values())) < alert.fired_at_ns - state.grouping.window_ns - _HOUR_NS:
             nodes.popitem(last=False)
-    return keys
+    return marked
