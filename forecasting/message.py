@@ -3,38 +3,42 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-from schemas.catalogue import metric as catalogue_row
 from schemas.identity import device_entity
 from schemas.telemetry import v1
 
 if TYPE_CHECKING:
     from forecasting.predict import Prediction
 
-WithdrawnReason = Literal["receded", "breached", "recovered", "signal_lost"]
-"""receded: less likely now; breached: the limit is crossed, it is no prediction any more; recovered: the level itself fell."""
+_DEVICE: Final = device_entity("")
+
+WithdrawnReason = Literal["receded", "breached", "recovered", "signal_lost", "reshaped"]
+"""receded: less likely now; breached: the limit is crossed, it is no prediction any more; recovered: the level itself fell back;
+reshaped: the device was cut up or resized, what it says now is another series."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeriesRef:
-    """Which series: a device of a node of a cluster, and a metric."""
+    """Which series: a device or a service, the node of a cluster in whose name it is followed, and a metric."""
 
     cluster: str
     node: str
-    uid: str
+    entity: str
     metric: str
 
     @property
-    def entity(self) -> str:
-        return device_entity(self.uid)
+    def uid(self) -> str:
+        """Of a device; empty for a service."""
+        return self.entity.removeprefix(_DEVICE) if self.entity.startswith(_DEVICE) else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What surrounds a prediction: when it was made of what, and how long it stands."""
+    """What surrounds a prediction: when it was made of what, and how long it stands. `unit` is UCUM, a rate's ends in /min."""
 
     series: SeriesRef
+    unit: str
     made_at_ns: int
     history_until_ns: int
     step_ns: int
@@ -84,7 +88,7 @@ def _head(context: Context) -> v1.Forecast:
         entity=series.entity,
         uid=series.uid,
         metric=series.metric,
-        unit=catalogue_row(series.metric).unit,
+        unit=context.unit,
         made_at_ns=context.made_at_ns,
         history_until_ns=context.history_until_ns,
         step_ns=context.step_ns,

@@ -1,51 +1,31 @@
-"""History of every followed series on one grid of steps: rings of numpy rows, fed from samples, seeded from the store."""
+"""History of every followed device: its metrics on the grid, its limits, its counters; fed from samples, seeded from the store."""
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from forecasting.followed import Followed, Histories
+from forecasting.rates import Total
 from schemas.catalogue import BY_NAME
+from schemas.identity import device_entity
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
+    from forecasting.targets import Target
     from schemas.telemetry import v1
 
 _LIMIT_INTERVALS: Final = 90
 """Limits travel in full samples, each 60th; one is believed for this many intervals, or its max_age, whichever is longer."""
 
-
-@dataclass(slots=True)
-class Device:
-    """One device's rows: `row` .. `row + targets - 1`. `limits[name] = (value, until_ns)`."""
-
-    cluster: str
-    node: str
-    uid: str
-    row: int
-    simulated: bool = False
-    limits: dict[str, tuple[float, int]] = field(default_factory=dict)
-
-    def limit(self, name: str, at_ns: int) -> float | None:
-        """A constant of the device as of `at_ns`; None where it is not known, or was not said for too long."""
-        found = self.limits.get(name)
-        return found[0] if found is not None and at_ns <= found[1] else None
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """`values` is (n, history), NaN where nothing is known, oldest first; `until_ns` (n,) when its last value was taken, 0 where
-    there never was one; `current` (n,) the newest value of all."""
-
-    values: NDArray[np.float64]
-    until_ns: NDArray[np.int64]
-    current: NDArray[np.float64]
+SHAPE: Final = ("memory_total_bytes", "partitioning_enabled")
+"""Where one of these changes, the device has been cut up, put together or resized: what it says from then on is another series."""
 
 
 @dataclass(slots=True)
@@ -55,128 +35,106 @@ class _Source:
     taken_at_ns: int
 
 
-class History:
-    """Bounded: `history_steps` per series, `max_series` in all. A step without a value is NaN, never zero. Counts what it drops."""
+class History(Histories):
+    """The device targets among what is followed."""
 
-    def __init__(
-        self, metrics: Sequence[str], constants: Iterable[str], *, step_ns: int, history_steps: int, max_series: int, dropped: Counter[str]
-    ) -> None:
-        self._metrics = tuple(metrics)
-        self._constants = tuple(sorted(set(constants)))
-        self._step_ns = step_ns
-        self._width = history_steps
-        self._most_devices = max_series // len(self._metrics)
-        self._dropped = dropped
-        self._nodes: dict[tuple[str, str], dict[str, Device]] = {}
+    def __init__(self, targets: Sequence[Target], *, step_ns: int, history_steps: int, max_series: int, dropped: Counter[str]) -> None:
+        super().__init__(targets, step_ns=step_ns, history_steps=history_steps, max_series=max_series, dropped=dropped)
+        self._metrics = tuple((i, t.metric, t.quantity == "per_minute") for i, t in enumerate(self.targets))
+        asked = {name for t in self.targets for name in (t.limit_metric, t.ceiling_metric, t.unless_metric) if name}
+        self.constants: tuple[str, ...] = tuple(sorted(asked | set(SHAPE)))
         self._sources: dict[tuple[str, str, str], _Source] = {}
-        self._free: list[int] = []
-        self._rows = 0
-        self._values = np.full((0, history_steps), np.nan)
-        self._newest = np.full(0, -1, dtype=np.int64)
-        self._at_ns = np.zeros(0, dtype=np.int64)  # when the value of the newest step was taken
-        self._before_ns = np.zeros(0, dtype=np.int64)  # and that of the step with a value before it
+        self._totals: dict[int, Total] = {}
 
-    def __len__(self) -> int:
-        """Devices followed."""
-        return sum(len(devices) for devices in self._nodes.values())
+    def device(self, cluster: str, node: str, uid: str) -> Followed | None:
+        return self.find(cluster, node, device_entity(uid))
 
-    def devices(self) -> Iterable[Device]:
-        for devices in self._nodes.values():
-            yield from devices.values()
-
-    def device(self, cluster: str, node: str, uid: str) -> Device | None:
-        return self._nodes.get((cluster, node), {}).get(uid)
+    def devices(self) -> Iterable[Followed]:
+        return self.everybody()
 
     def take(self, batch: v1.SampleBatch) -> None:
         """Append what a batch says. Replays change nothing; a clock set back starts the node's series afresh."""
         at_ns = batch.taken_at_ns
         reset = self._went_back(batch)
-        devices = self._nodes.setdefault((batch.cluster, batch.node), {})
-        metrics = self._metrics
         rows: list[int] = []
         values: list[float] = []
         for sample in batch.devices:
-            uid = sample.uid
-            device = devices.get(uid)
+            known = self.find(batch.cluster, batch.node, device_entity(sample.uid))
+            device = known or self._found(batch.cluster, batch.node, device_entity(sample.uid), sample.uid, simulated=batch.simulated)
             if device is None:
-                device = self._add(batch.cluster, batch.node, uid, simulated=batch.simulated)
-                if device is None:
-                    self._dropped["max_series"] += 1
-                    continue
-            elif reset:
+                continue
+            if known is not None and reset:
                 self._clear(device)
-            row = device.row
-            for metric in metrics:
-                if sample.HasField(metric):
-                    rows.append(row)
-                    values.append(getattr(sample, metric))
-                row += 1
             if sample.full:  # the only samples that carry constants
                 device.simulated = batch.simulated
                 self._take_constants(device, sample, at_ns, batch.interval_ns)
-        if rows:
-            self._put_all(np.array(rows), at_ns, np.array(values, dtype=np.float64))
+            for index, metric, is_rate in self._metrics:
+                if sample.HasField(metric):
+                    row = device.row + index
+                    value: float | None = float(getattr(sample, metric))
+                    if is_rate:
+                        value = self._counted(row, at_ns, float(getattr(sample, metric)), f"{batch.boot_id}/{batch.driver_epoch}")
+                    if value is not None:
+                        rows.append(row)
+                        values.append(value)
+        self._put(rows, at_ns, values)
 
-    def _take_constants(self, device: Device, sample: v1.DeviceSample, at_ns: int, interval_ns: int) -> None:
-        for name in self._constants:
-            if sample.HasField(name):
-                age_ns = max(BY_NAME[name].max_age_ns, _LIMIT_INTERVALS * interval_ns)
-                device.limits[name] = (getattr(sample, name), at_ns + age_ns)
+    def seed(self, one: Followed, target: int, times_ns: NDArray[np.int64], values: NDArray[np.float64]) -> None:
+        """Also of a counter: what the store has is its past, so that it goes on from there."""
+        if self.targets[target].quantity == "per_minute":
+            values = self._seeded_totals(one.row + target, times_ns, values)
+        super().seed(one, target, times_ns, values)
 
-    def seed(self, cluster: str, node: str, uid: str, metric: str, times_ns: NDArray[np.int64], values: NDArray[np.float64]) -> None:
-        """Fill the steps of a metric that are not known yet with what the store has; `times_ns` ascending, NaN where it knows nothing."""
-        finite = np.isfinite(values)
-        device = self._found(cluster, node, uid) if finite.any() else None
-        if device is None:
-            return
-        row = device.row + self._metrics.index(metric)
-        for at_ns, value in zip(times_ns[finite].tolist(), values[finite].tolist(), strict=True):
-            self._put(row, at_ns, value, seeding=True)
+    def seed_device(self, cluster: str, node: str, uid: str) -> Followed | None:
+        """The device of that uid; None (counted) where there is no room for it."""
+        return self._found(cluster, node, device_entity(uid), uid)
 
-    def seed_constant(self, cluster: str, node: str, uid: str, name: str, value: float, said_ns: int) -> None:
+    def seed_constant(self, device: Followed, name: str, value: float, said_ns: int) -> None:
         """A limit that the store remembers; one that a sample said later is kept."""
-        device = self._found(cluster, node, uid)
         until_ns = said_ns + BY_NAME[name].max_age_ns
-        if device is not None and until_ns > device.limits.get(name, (0.0, 0))[1]:
+        if until_ns > device.limits.get(name, (0.0, 0))[1]:
             device.limits[name] = (value, until_ns)
 
-    def _found(self, cluster: str, node: str, uid: str) -> Device | None:
-        device = self.device(cluster, node, uid) or self._add(cluster, node, uid)
-        if device is None:
-            self._dropped["max_series"] += 1
-        return device
-
-    def snapshot(self, devices: Sequence[Device], target: int, at_ns: int) -> Snapshot:
-        """The rows of one target, each ending at its newest whole step."""
-        rows = np.fromiter((device.row + target for device in devices), dtype=np.int64, count=len(devices))
-        newest = self._newest[rows]
-        current = np.where(newest >= 0, self._values[rows, newest % self._width], np.nan)
-        # The newest step is not over: its value stands for less than a step. It serves where the one before has nothing.
-        whole = np.isfinite(self._values[rows, (newest - 1) % self._width]) & ((newest + 1) * self._step_ns > at_ns)
-        until_ns = np.where(whole, self._before_ns[rows], self._at_ns[rows])
-        end = np.where(whole, newest - 1, newest)
-        columns = (end[:, None] - np.arange(self._width - 1, -1, -1)) % self._width
-        values = self._values[rows[:, None], columns]
-        values[whole, 0] = np.nan  # the ring's oldest place holds the newest step already
-        return Snapshot(values, until_ns, current)
-
-    def age(self, at_ns: int) -> None:
-        """Forget devices that said nothing for a whole history."""
-        oldest = at_ns // self._step_ns - self._width
-        for devices in self._nodes.values():
-            for uid, device in list(devices.items()):
-                newest = int(self._newest[device.row : device.row + len(self._metrics)].max())
-                if newest < oldest and all(until_ns < at_ns for _, until_ns in device.limits.values()):
-                    self._remove(devices, uid)
-
     def forget(self, keep: Callable[[str, str], bool]) -> None:
-        """Drop the nodes for which `keep(cluster, node)` is false."""
-        for place in [place for place in self._nodes if not keep(*place)]:
-            devices = self._nodes[place]
-            for uid in list(devices):
-                self._remove(devices, uid)
-            del self._nodes[place]
+        super().forget(keep)
         self._sources = {key: source for key, source in self._sources.items() if key[:2] in self._nodes}
+
+    def _take_constants(self, device: Followed, sample: v1.DeviceSample, at_ns: int, interval_ns: int) -> None:
+        changed = False
+        for name in self.constants:
+            if sample.HasField(name):
+                value = float(getattr(sample, name))
+                before = device.limits.get(name)
+                changed |= name in SHAPE and before is not None and before[0] != value
+                age_ns = max(BY_NAME[name].max_age_ns, _LIMIT_INTERVALS * interval_ns)
+                device.limits[name] = (value, at_ns + age_ns)
+        if changed:
+            self._dropped["reshaped"] += 1
+            device.shape += 1
+            self._clear(device)
+
+    def _counted(self, row: int, at_ns: int, raw: float, epoch: str) -> float | None:
+        """Total growth since the counter is followed; None for a reading that is no news."""
+        known = self._totals.get(row)
+        if known is None:
+            self._totals[row] = Total(raw, epoch, at_ns)
+            return 0.0
+        return known.take(raw, epoch, at_ns)
+
+    def _seeded_totals(self, row: int, times_ns: NDArray[np.int64], raw: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Totals that fit those counted since the first sample, or, where there was none yet, that end at 0."""
+        finite = np.flatnonzero(np.isfinite(raw))
+        if not finite.size:
+            return raw
+        newest, newest_ns = float(raw[finite[-1]]), int(times_ns[finite[-1]])
+        known = self._totals.setdefault(row, Total(newest, "", newest_ns))
+        fell = np.flatnonzero(np.diff(raw[finite]) < 0) + 1
+        resets = np.zeros(raw.size)
+        resets[finite[fell]] = raw[finite[fell - 1]]
+        totals = raw + np.cumsum(resets)
+        first = known.raw - known.total  # what the counter showed when it was read here first
+        out: NDArray[np.float64] = totals - totals[finite[-1]] + newest - first
+        return out
 
     def _went_back(self, batch: v1.SampleBatch) -> bool:
         """Whether the node's clock was set back: later by sequence or epoch, earlier by time. An old batch sent late is not that."""
@@ -194,67 +152,14 @@ class History:
             self._dropped["clock_set_back"] += 1
         return back
 
-    def _put_all(self, rows: NDArray[np.int64], at_ns: int, values: NDArray[np.float64]) -> None:
-        """One value for each of `rows`. The newest of a step stands for it; an older step is only filled, never changed."""
-        step = at_ns // self._step_ns
-        ahead = step - self._newest[rows]
-        if (ahead == 1).all():
-            self._before_ns[rows] = self._at_ns[rows]
-        elif (ahead != 0).any():
-            for row, value in zip(rows.tolist(), values.tolist(), strict=True):
-                self._put(row, at_ns, value)
-            return
-        self._values[rows, step % self._width] = values
-        self._newest[rows] = step
-        self._at_ns[rows] = at_ns
+    def _clear(self, one: Followed) -> None:
+        super()._clear(one)
+        self._drop_totals(one)
 
-    def _put(self, row: int, at_ns: int, value: float, *, seeding: bool = False) -> None:
-        newest = int(self._newest[row])
-        step = at_ns // self._step_ns
-        column = step % self._width
-        if step > newest:
-            if newest >= 0:
-                missed = np.arange(max(newest + 1, step - self._width + 1), step)
-                self._values[row, missed % self._width] = np.nan
-            self._newest[row] = step
-            self._before_ns[row], self._at_ns[row] = self._at_ns[row], at_ns
-            self._values[row, column] = value
-        elif step <= newest - self._width:
-            if not seeding:
-                self._dropped["too_old"] += 1
-        elif step == newest:
-            if not seeding:
-                self._values[row, column], self._at_ns[row] = value, max(at_ns, int(self._at_ns[row]))
-        elif np.isnan(self._values[row, column]):
-            self._values[row, column] = value
-            if step == newest - 1:
-                self._before_ns[row] = at_ns
+    def _remove(self, those: dict[str, Followed], entity: str) -> None:
+        self._drop_totals(those[entity])
+        super()._remove(those, entity)
 
-    def _add(self, cluster: str, node: str, uid: str, *, simulated: bool = False) -> Device | None:
-        if self._free:
-            row = self._free.pop()
-        elif self._rows // len(self._metrics) >= self._most_devices:
-            return None
-        else:
-            row = self._rows
-            self._rows += len(self._metrics)
-            if self._rows > len(self._values):
-                more = max(32, len(self._metrics), len(self._values))
-                self._values = np.concatenate((self._values, np.full((more, self._width), np.nan)))
-                self._newest = np.concatenate((self._newest, np.full(more, -1, dtype=np.int64)))
-                self._at_ns = np.concatenate((self._at_ns, np.zeros(more, dtype=np.int64)))
-                self._before_ns = np.concatenate((self._before_ns, np.zeros(more, dtype=np.int64)))
-        device = Device(cluster, node, uid, row, simulated)
-        self._nodes.setdefault((cluster, node), {})[uid] = device
-        return device
-
-    def _clear(self, device: Device) -> None:
-        end = device.row + len(self._metrics)
-        self._values[device.row : end] = np.nan
-        self._newest[device.row : end] = -1
-        self._at_ns[device.row : end] = self._before_ns[device.row : end] = 0
-
-    def _remove(self, devices: dict[str, Device], uid: str) -> None:
-        device = devices.pop(uid)
-        self._clear(device)
-        self._free.append(device.row)
+    def _drop_totals(self, one: Followed) -> None:
+        for row in range(one.row, one.row + len(self.targets)):
+            self._totals.pop(row, None)

@@ -2,63 +2,12 @@
 
 from __future__ import annotations
 
-from pydantic import Field, field_validator, model_validator
+from collections import Counter
 
-from schemas.catalogue import BY_NAME
+from pydantic import Field, model_validator
+
+from forecasting.targets import BUILT_IN, Target
 from schemas.section import Section
-
-
-class Target(Section):
-    """One metric that is followed, and the limit above which it hurts."""
-
-    metric: str
-    """Field of the catalogue that is forecast."""
-
-    limit_metric: str = ""
-    """Field of the same device that holds the limit; empty where `limit_value` alone says it."""
-
-    limit_ratio: float = Field(default=1.0, gt=0)
-    """The limit is this share of `limit_metric`."""
-
-    limit_value: float | None = None
-    """Limit for devices that do not tell their own, in the metric's unit; none means that such a device is forecast without a limit."""
-
-    ceiling_metric: str = ""
-    """Field of the same device that the value can never exceed; empty takes the catalogue's maximum."""
-
-    guard_ratio: float = Field(default=0.6, ge=0, lt=1)
-    """Below this share of the limit no breach is forecast: far away, most rises end by themselves."""
-
-    resolution_ratio: float = Field(default=0.001, gt=0)
-    """Smallest change that means anything, as a share of the limit: what the device rounds to, or its usual flicker."""
-
-    @field_validator("metric", "limit_metric", "ceiling_metric")
-    @classmethod
-    def _in_catalogue(cls, name: str) -> str:
-        if name and name not in BY_NAME:
-            raise ValueError(f"no metric {name!r} in the catalogue (docs/reference/metrics.md lists them)")
-        return name
-
-
-MEMORY = Target(
-    metric="memory_used_bytes",
-    limit_metric="memory_total_bytes",
-    limit_ratio=0.95,
-    ceiling_metric="memory_total_bytes",
-    guard_ratio=0.6,
-    resolution_ratio=0.001,
-)
-CORE_TEMPERATURE = Target(
-    metric="temperature_celsius",
-    limit_metric="temperature_slowdown_celsius",
-    limit_value=87.0,
-    guard_ratio=0.85,
-    resolution_ratio=0.011,
-)
-"""87 °C: the slowdown temperature that NVIDIA's data-centre cards report; whole degrees are reported."""
-
-MEMORY_TEMPERATURE = Target(metric="memory_temperature_celsius", limit_value=95.0, guard_ratio=0.85, resolution_ratio=0.011)
-"""95 °C: "Memory Max Operating Temp" in `nvidia-smi -q` of HBM cards; no field of the catalogue carries it."""
 
 
 class Forecasting(Section):
@@ -127,7 +76,7 @@ class Forecasting(Section):
     max_series: int = Field(default=200_000, ge=1)
     """Most series in one process; those of further devices are counted and left out."""
 
-    targets: tuple[Target, ...] = (MEMORY, CORE_TEMPERATURE, MEMORY_TEMPERATURE)
+    targets: tuple[Target, ...] = BUILT_IN
     """What is forecast."""
 
     @model_validator(mode="after")
@@ -140,11 +89,29 @@ class Forecasting(Section):
             raise ValueError("recede_probability_ratio must be less than raise_probability_ratio, or forecasts flap")
         if not self.targets:
             raise ValueError("targets is empty: name at least one metric, or do not start the forecaster")
+        twice = [name for name, times in Counter(target.metric for target in self.targets).items() if times > 1]
+        if twice:
+            raise ValueError(f"targets names {', '.join(twice)} more than once: a metric has one limit")
         return self
 
     @property
     def step_ns(self) -> int:
         return round(self.step_seconds * 1e9)
+
+    def of_steps(self) -> list[Forecasting]:
+        """These settings once for each length of step, with its targets; what has a longer step is looked at less often."""
+        steps = sorted({target.step_seconds or self.step_seconds for target in self.targets})
+        return [self._of_step(step) for step in steps]
+
+    def _of_step(self, step_seconds: float) -> Forecasting:
+        targets = tuple(t for t in self.targets if (t.step_seconds or self.step_seconds) == step_seconds)
+        changed = {
+            "targets": targets,
+            "step_seconds": step_seconds,
+            "every_seconds": max(self.every_seconds, step_seconds * self.every_seconds / self.step_seconds),
+            "max_series": max(len(targets), self.max_series * len(targets) // len(self.targets)),
+        }
+        return self.model_copy(update=changed)
 
 
 def demo_profile() -> Forecasting:

@@ -6,10 +6,9 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from forecasting.group import Group
 from forecasting.pool import open_pool
-from forecasting.rounds import Rounds
-from forecasting.seeding import seed
-from forecasting.series import History
+from forecasting.shared import Shared
 from schemas import topics
 from schemas.codec import decode, encode
 from schemas.flow import DeadLetter, Emitted, Partition, Reader, Record, Rejected, Tick
@@ -38,7 +37,7 @@ class ForecastProcessor:
     """
 
     role: Final = "forecast"
-    inputs: Final = (topics.SAMPLES,)
+    inputs: Final = (topics.SAMPLES, topics.INFERENCE)
     rewind_seconds: Final = 0.0
     silent_rebuild: Final = False
 
@@ -52,26 +51,27 @@ class ForecastProcessor:
         self._clock_ns = clock_ns
         self._seeds_left = 0
         self._keeps: Callable[[str, str], bool] = _everything
-        self._history = History(
-            [target.metric for target in settings.targets],
-            {name for target in settings.targets for name in (target.limit_metric, target.ceiling_metric) if name},
-            step_ns=settings.step_ns,
-            history_steps=settings.history_steps,
-            max_series=settings.max_series,
-            dropped=self.dropped,
-        )
         pool = pool or open_pool(settings.workers, timeout_seconds=settings.worker_timeout_seconds, events=self.events)
-        self._rounds = Rounds(settings, self._history, pool, self.events)
+        of_steps = settings.of_steps()
+        self._pool = Shared(pool, len(of_steps))
+        self._groups = [
+            Group(those, self._pool.part(number), dropped=self.dropped, events=self.events) for number, those in enumerate(of_steps)
+        ]
 
     @property
     def devices(self) -> int:
         """Devices whose series are followed."""
-        return len(self._history)
+        return max((len(group.devices) for group in self._groups if group.devices is not None), default=0)
+
+    @property
+    def services(self) -> int:
+        """Inference services whose series are followed."""
+        return max((len(group.services) for group in self._groups if group.services is not None), default=0)
 
     @property
     def standing(self) -> int:
         """Breach forecasts that stand."""
-        return self._rounds.standing_count
+        return sum(group.rounds.standing_count for group in self._groups)
 
     def restore(self, reader: Reader, owned: frozenset[Partition]) -> None:
         """Keep the owned nodes' series, ask the store for the others', and adopt the breach forecasts that may still stand."""
@@ -82,10 +82,10 @@ class ForecastProcessor:
             return partition_of(node_key(cluster, node), partitions) in mine
 
         self._keeps = keeps
-        self._history.forget(keeps)
-        self._rounds.forget(keeps)
+        for group in self._groups:
+            group.forget(keeps)
         self._seeds_left = _SEED_TRIES if self._store is not None and mine else 0
-        since_ns = self._clock_ns() - 2 * self._rounds.valid_ns
+        since_ns = self._clock_ns() - 2 * max(group.rounds.valid_ns for group in self._groups)
         for partition in range(reader.partitions(topics.FORECASTS)):
             for record in reader.read(topics.FORECASTS, partition, since_ns=since_ns):
                 self._adopt(record)
@@ -95,32 +95,36 @@ class ForecastProcessor:
         out: list[Emitted] = []
         for record in records:
             try:
-                batch = decode(record)
+                message = decode(record)
             except Rejected as rejected:
                 out.append(DeadLetter(record, rejected.reason))
                 continue
-            if not isinstance(batch, v1.SampleBatch):
+            if not isinstance(message, v1.SampleBatch | v1.InferenceWindow):
                 continue
-            if batch.taken_at_ns > record.timestamp_ns + _MOST_AHEAD_NS:
+            at_ns = message.taken_at_ns if isinstance(message, v1.SampleBatch) else message.ended_at_ns
+            if at_ns > record.timestamp_ns + _MOST_AHEAD_NS:
                 self.dropped["future"] += 1  # one such value would make the true ones that follow look old
                 continue
-            self._history.take(batch)
+            for group in self._groups:
+                group.take(message)
         return out
 
     def tick(self, tick: Tick) -> Sequence[Emitted]:
         """Collect what the workers have finished; begin a round when one is due."""
         if self._seeds_left:
             self._seed(tick.at_ns)
-        return [encode(topics.FORECASTS, found.entity.encode(), found) for found in self._rounds.advance(tick.at_ns)]
+        said = [found for group in self._groups for found in group.rounds.advance(tick.at_ns)]
+        return [encode(topics.FORECASTS, found.entity.encode(), found) for found in said]
 
     def close(self) -> None:
         """End the worker processes."""
-        self._rounds.close()
+        self._pool.close()
 
     def _seed(self, at_ns: int) -> None:
         assert self._store is not None
         try:
-            seed(self._history, self._store, self._settings, at_ns=at_ns, keeps=self._keeps)
+            for group in self._groups:
+                group.seed(self._store, at_ns=at_ns, keeps=self._keeps)
         except ConnectionError:
             self._seeds_left -= 1
             self.events["store_unreachable"] += 1
@@ -134,7 +138,8 @@ class ForecastProcessor:
             self.dropped["state_unreadable"] += 1  # whoever consumes the topic writes its dead letter
             return
         if isinstance(found, v1.Forecast) and self._keeps(found.cluster, found.node):
-            self._rounds.adopt(found)
+            # a metric that is followed no more is anybody's to take back
+            next((group for group in self._groups if group.rounds.follows(found.metric)), self._groups[0]).rounds.adopt(found)
 
 
 def _everything(cluster: str, node: str) -> bool:

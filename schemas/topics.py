@@ -70,7 +70,7 @@ TOPICS: Final[tuple[Topic, ...]] = (
     Topic(CONTEXT_EVENTS, "entity", v1.ContextEvent, None, 7 * DAY_MS, True, ("agent",), ("detect", "sqlite", "influxdb"), "deploys, restarts, maintenance: what explains a change"),
     Topic(ALLOCATIONS, "cluster/node", v1.AllocationSnapshot, None, None, False, ("agent",), ("attribute",), "who holds which device, the node's full state"),
     Topic(ALLOCATION_CHANGES, "cluster/node", v1.AllocationChange, None, 40 * DAY_MS, True, ("agent",), ("sqlite", "influxdb",), "intervals opened, closed, corrected: what billing reads"),
-    Topic(INFERENCE, "cluster/node", v1.InferenceWindow, None, DAY_MS, True, ("agent",), ("detect", "sqlite", "influxdb"), "what the inference servers did per window"),
+    Topic(INFERENCE, "cluster/node", v1.InferenceWindow, None, DAY_MS, True, ("agent",), ("detect", "sqlite", "influxdb", "forecast"), "what the inference servers did per window"),
     Topic(USAGE, "cluster/node", v1.AttributedBatch, None, DAY_MS, True, ("attribute",), ("detect", "sqlite", "influxdb"), "how much of a device each workload used"),
     Topic(SERVICE_PARTS, "service", None, None, DAY_MS, True, (), (), "reserved: per-node features of a service"),
     Topic(SERVICES, "service", None, None, DAY_MS, True, (), (), "reserved: per-service views"),

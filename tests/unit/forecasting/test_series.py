@@ -5,18 +5,19 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from forecasting.series import Device, History
+from forecasting.followed import Followed
+from forecasting.series import History
+from forecasting.targets import CORE_TEMPERATURE, MEMORY
 from tests.unit.forecasting.fleet import SECOND, START_NS, batch
 
-METRICS = ("memory_used_bytes", "temperature_celsius")
+TARGETS = (MEMORY, CORE_TEMPERATURE)
 
 
 def history(*, steps: int = 16, step_seconds: int = 1, most: int = 100) -> tuple[History, Counter[str]]:
     dropped: Counter[str] = Counter()
     return (
         History(
-            METRICS,
-            ("memory_total_bytes",),
+            TARGETS,
             step_ns=step_seconds * SECOND,
             history_steps=steps,
             max_series=most,
@@ -31,7 +32,7 @@ def take(h: History, second: int, value: float | None, *, sequence: int | None =
     h.take(batch(START_NS + second * SECOND, {uid: fields}, sequence=second if sequence is None else sequence, epoch=epoch))
 
 
-def device(h: History, uid: str = "sim:a") -> Device:
+def device(h: History, uid: str = "sim:a") -> Followed:
     found = h.device("c0", "n0", uid)
     assert found is not None
     return found
@@ -128,5 +129,5 @@ def test_seed_fills_only_what_samples_have_not_said() -> None:
     h, _ = history()
     take(h, 3, 4.0)
     times = START_NS + np.arange(5) * SECOND
-    h.seed("c0", "n0", "sim:a", "memory_used_bytes", times, np.array([1.0, np.nan, 3.0, 99.0, np.nan]))
+    h.seed(device(h), 0, times, np.array([1.0, np.nan, 3.0, 99.0, np.nan]))
     assert memory(h, 4) == pytest.approx([1.0, np.nan, 3.0, 4.0], nan_ok=True)

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from forecasting.settings import Forecasting, Target, demo_profile
+from forecasting.settings import Forecasting, demo_profile
+from forecasting.targets import Target
 
 
 @pytest.mark.parametrize(

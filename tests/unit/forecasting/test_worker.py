@@ -162,7 +162,7 @@ def test_clean_fleet_of_every_shape_for_ten_minutes_at_20_seeds() -> None:
     run = Run(demo_profile().model_copy(update={"plain_every_rounds": 600, "every_seconds": 3.0}))
     run.feed(fleet)
     assert [(said.at_seconds, said.forecast.uid, said.forecast.metric) for said in run.breaches] == []
-    assert run.processor.events["rounds"] == 200
+    assert run.processor.events["rounds"] >= 200  # and the few of what has longer steps
 
 
 def test_production_steps_see_an_hour_long_leak_half_an_hour_ahead_and_no_load() -> None:
@@ -203,9 +203,11 @@ class Remembered:
         where: Mapping[str, str] | None = None,
         max_age_ns: int | None = None,
     ) -> list[Series]:
-        self.asked["range"] += 1
-        if self.asked["range"] <= self.failures:
+        self.asked.update(fields)
+        if self.asked["memory_total_bytes"] <= self.failures:  # the first that is asked for
             raise ConnectionError("store: nobody answers")
+        if measurement != "device" or list(fields) != ["memory_used_bytes"]:
+            return []
         assert step_ns
         times = np.arange(start_ns, end_ns, step_ns)
         values = np.full(times.size, np.nan)
@@ -221,6 +223,9 @@ class Remembered:
         return [self.tags]
 
     def events(self, *, start_ns: int, end_ns: int, where: Mapping[str, str] | None = None) -> list[object]:
+        return []
+
+    def rows(self, measurement: Measurement, *, start_ns: int, end_ns: int, where: Mapping[str, str] | None = None) -> list[object]:
         return []
 
     def intervals(self, *, start_ns: int, end_ns: int, where: Mapping[str, str] | None = None) -> list[object]:
@@ -240,7 +245,7 @@ def test_history_from_the_store_lets_a_new_worker_speak_at_once(failures: int) -
         processor.process([record(batch(START_NS + second * SECOND, {"sim:a": {"memory_used_bytes": y[second]}}, sequence=second))])
         processor.tick(Tick(START_NS + (second + 1) * SECOND))
     assert processor.standing == 1
-    assert store.asked["range"] == failures + 1
+    assert store.asked["memory_used_bytes"] == 1
     assert processor.events["store_unreachable"] == failures
 
 
@@ -251,7 +256,7 @@ def test_the_store_s_series_of_other_workers_are_not_taken() -> None:
     for partition in range(4):
         processor.restore(topic, frozenset({Partition(topics.SAMPLES, partition)}))
         processor.tick(Tick(START_NS + (40 + partition) * SECOND))
-    assert store.asked["range"] == 4
+    assert store.asked["memory_used_bytes"] == 4
     processor.restore(topic, frozenset({Partition(topics.FORECASTS, 0)}))
     assert processor.devices == 0
 
