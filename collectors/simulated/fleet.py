@@ -12,7 +12,7 @@ from collectors.simulated.effects import POWER_CAP_RATIO, Marks, effects, marks
 from collectors.simulated.faults import FAULT_NAMES, parse_fault, resolve
 from collectors.simulated.layout import lay_out
 from collectors.simulated.load import BLOCK, Load
-from collectors.simulated.memory import memory_used
+from collectors.simulated.memory import Memory
 from collectors.simulated.physics import AIR_CELSIUS, IDLE_BIT, RESIDENT_WATTS, SLOT_GRADIENT_CELSIUS, Rig, first_state, run
 from collectors.simulated.services import place
 from collectors.simulated.timeline import Timeline
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collectors.simulated.layout import Layout
     from collectors.simulated.load import Drive
     from collectors.simulated.services import Service
-    from collectors.simulated.settings import Simulated
+    from collectors.simulated.settings import Chip, Simulated
 
 SECOND_NS: Final = 1_000_000_000
 
@@ -99,6 +99,8 @@ class Fleet:
         self.fast = True
         """Take the short way through calm stretches; the result is the same (tests compare)."""
         self._block: tuple[int, Drive, Effects] | None = None
+        self._memory = Memory(self.services, self.timeline, settings, devices)
+        self._constant = _constants(settings.chip, devices)
 
     def step_at(self, at_ns: int) -> int:
         """The last whole second of the scenario at that time; 0 before it began."""
@@ -124,6 +126,10 @@ class Fleet:
                 run(self._rig, self.state, drive, acting, until)
         return self.state.step
 
+    def expected_load(self, step: int) -> NDArray[np.float64]:
+        """(devices,) share of its capacity that each card is asked for at a step, without noise; 0 on a card without a service."""
+        return np.append(self._load.expected_ratio(step), 0.0)[self._rig.service_of]
+
     def view(self) -> View:
         """What the cards say at the step reached."""
         state, chip, rig = self.state, self.settings.chip, self._rig
@@ -134,20 +140,15 @@ class Fleet:
         clock = np.where(busy, np.round(state.clock * chip.sm_clock_max_hertz / 15e6) * 15e6, chip.sm_clock_idle_hertz)
         link_rate = np.where(rig.joined, chip.links * LINK_BYTES_PER_SECOND * LINK_SHARE, 0.0)
         tx, rx, link_tx, link_rx = self._bytes_before
-        used = memory_used(self.services, self.timeline, self.settings, state.step, leak_ratio=mark.leak_ratio)
-
-        def every(value: float) -> NDArray[np.generic]:
-            return np.full(devices, value)
-
-        zero = np.zeros(devices, dtype=np.int64)
+        used = self._memory.used(state.step, mark.leak_ratio)
         columns: dict[str, NDArray[np.generic]] = {
+            **self._constant,
             # A ghost says that it is busy, and does nothing.
             "utilization_ratio": np.where(mark.ghost, 1.0, load),
             "memory_used_bytes": used,
             "power_watts": state.power.copy(),
             "temperature_celsius": state.temperature.copy(),
             "sm_clock_hertz": clock,
-            "memory_clock_hertz": every(chip.memory_clock_hertz),
             "energy_joules": self._energy_before + state.energy,
             "pcie_tx_bytes": tx + (PCIE_TX_BYTES_PER_SECOND * state.work).astype(np.int64),
             "pcie_rx_bytes": rx + (PCIE_RX_BYTES_PER_SECOND * state.work).astype(np.int64),
@@ -162,16 +163,7 @@ class Fleet:
             "throttled_power_seconds": state.throttled_power.copy(),
             # Boards of this form have no fan of their own: this is the chassis fan before the card.
             "fan_ratio": np.clip(0.3 + 0.7 * (state.temperature - 40.0) / 45.0, 0.3, 1.0),
-            "performance_state": zero,
-            "memory_total_bytes": every(chip.memory_bytes),
-            "memory_reserved_bytes": every(chip.reserved_bytes),
             "power_limit_watts": np.where(mark.capped, POWER_CAP_RATIO, 1.0) * chip.power_limit_watts,
-            "sm_clock_max_hertz": every(chip.sm_clock_max_hertz),
-            "memory_clock_max_hertz": every(chip.memory_clock_hertz),
-            "pcie_link_generation": every(5),
-            "pcie_link_generation_max": every(5),
-            "pcie_link_width": every(16),
-            "pcie_link_width_max": every(16),
             "pcie_replays": mark.replays,
             "ecc_corrected_volatile_errors": mark.corrected,
             "ecc_uncorrected_volatile_errors": mark.uncorrected,
@@ -180,14 +172,38 @@ class Fleet:
             "remapped_rows_correctable": mark.remapped_correctable,
             "remapped_rows_uncorrectable": mark.remapped,
             "remapped_rows_pending": mark.remap_pending,
-            "remapped_rows_failed": np.zeros(devices, dtype=np.bool_),
             "interconnect_errors": mark.link_errors,
             "interconnect_links_active": chip.links - mark.links_down,
-            "temperature_slowdown_celsius": every(chip.slowdown_celsius),
-            "temperature_shutdown_celsius": every(chip.shutdown_celsius),
             "recovery_action": mark.recovery,
         }
         return View(state.step, columns, mark.lost, mark.hung)
+
+
+def _constants(chip: Chip, devices: int) -> dict[str, NDArray[np.generic]]:
+    """Columns that never change; each is shared by all views and written by none."""
+
+    def every(value: float) -> NDArray[np.generic]:
+        return np.full(devices, value)
+
+    zero = np.zeros(devices, dtype=np.int64)
+    found: dict[str, NDArray[np.generic]] = {
+        "memory_clock_hertz": every(chip.memory_clock_hertz),
+        "performance_state": zero,
+        "memory_total_bytes": every(chip.memory_bytes),
+        "memory_reserved_bytes": every(chip.reserved_bytes),
+        "sm_clock_max_hertz": every(chip.sm_clock_max_hertz),
+        "memory_clock_max_hertz": every(chip.memory_clock_hertz),
+        "pcie_link_generation": every(5),
+        "pcie_link_generation_max": every(5),
+        "pcie_link_width": every(16),
+        "pcie_link_width_max": every(16),
+        "remapped_rows_failed": np.zeros(devices, dtype=np.bool_),
+        "temperature_slowdown_celsius": every(chip.slowdown_celsius),
+        "temperature_shutdown_celsius": every(chip.shutdown_celsius),
+    }
+    for column in found.values():
+        column.flags.writeable = False
+    return found
 
 
 def _rig(settings: Simulated, layout: Layout, services: Sequence[Service]) -> Rig:

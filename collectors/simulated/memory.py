@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -28,34 +29,66 @@ COLLECTED_RATIO: Final = 0.015
 """Share of the card that a growing service's collector frees each time."""
 
 
-def memory_used(
-    services: Sequence[Service], timeline: Timeline, settings: Simulated, step: int, *, leak_ratio: NDArray[np.float64]
-) -> NDArray[np.int64]:
-    """(devices,) bytes; `leak_ratio` (devices,) is the progress of a leak from what the service holds to the card's capacity."""
-    capacity, seed = settings.chip.memory_bytes, settings.seed
-    devices = len(leak_ratio)
-    used = np.zeros(devices)
-    noisy = np.zeros(devices, dtype=np.bool_)
-    falling = np.zeros(devices)
-    cards: list[int] = []
-    held: list[float] = []
-    ready: list[bool] = []
-    for service in services:
-        life = timeline.life(service.number, step)
-        size = len(service.cards)
-        cards += service.cards
-        held += [_held(service, life, settings, step)] * size
-        ready += [step >= life.ready] * size
-        if life.kind == "leak" and step < life.ready:
-            # The process is replaced in place; what it had leaked is given back within seconds.
-            falling[list(timeline.leaked(service.number, life))] = ((life.ready - step) / (life.ready - life.opened + 1)) ** 2
-    used[cards], noisy[cards] = held, ready
-    used += np.clip(leak_ratio, 0.0, None) * (capacity - used)
-    used += falling * (LEAK_CEILING_RATIO * capacity - used)
-    grains = np.random.default_rng([seed, 41, step]).integers(-1, 2, devices)
-    used += np.where(noisy, grains * GRAIN_BYTES, 0)
-    used = np.clip(used, EMPTY_BYTES, LEAK_CEILING_RATIO * capacity)
-    return (used // GRAIN_BYTES * GRAIN_BYTES).astype(np.int64)
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """Steps [since, until) in which no service opens, gets ready or closes: `used` and `noisy` (devices,) are of the services that hold
+    the same all along, `moving` are the others with their lives."""
+
+    since: int
+    until: int
+    used: NDArray[np.float64]
+    noisy: NDArray[np.bool_]
+    moving: tuple[tuple[Service, Life], ...]
+
+
+class Memory:
+    """Memory in use, for any step; what it keeps only saves asking again."""
+
+    def __init__(self, services: Sequence[Service], timeline: Timeline, settings: Simulated, devices: int) -> None:
+        self._services = services
+        self._timeline = timeline
+        self._settings = settings
+        self._devices = devices
+        self._stretch: _Stretch | None = None
+
+    def used(self, step: int, leak_ratio: NDArray[np.float64]) -> NDArray[np.int64]:
+        """(devices,) bytes; `leak_ratio` (devices,) is the progress of a leak from what the service holds to the card's capacity."""
+        capacity, seed = self._settings.chip.memory_bytes, self._settings.seed
+        self._timeline.ensure(step)
+        stretch = self._stretch
+        if stretch is None or not stretch.since <= step < stretch.until:
+            stretch = self._stretch = self._begun(step)
+        used = stretch.used.copy()
+        falling: NDArray[np.float64] | None = None
+        for service, life in stretch.moving:
+            used[list(service.cards)] = _held(service, life, self._settings, step)
+            if life.kind == "leak" and step < life.ready:
+                # The process is replaced in place; what it had leaked is given back within seconds.
+                falling = np.zeros(self._devices) if falling is None else falling
+                falling[list(self._timeline.leaked(service.number, life))] = ((life.ready - step) / (life.ready - life.opened + 1)) ** 2
+        used += np.clip(leak_ratio, 0.0, None) * (capacity - used)
+        if falling is not None:
+            used += falling * (LEAK_CEILING_RATIO * capacity - used)
+        grains = np.random.default_rng([seed, 41, step]).integers(-1, 2, self._devices)
+        used += np.where(stretch.noisy, grains * GRAIN_BYTES, 0)
+        used = np.clip(used, EMPTY_BYTES, LEAK_CEILING_RATIO * capacity)
+        return (used // GRAIN_BYTES * GRAIN_BYTES).astype(np.int64)
+
+    def _begun(self, step: int) -> _Stretch:
+        used = np.zeros(self._devices)
+        noisy = np.zeros(self._devices, dtype=np.bool_)
+        moving: list[tuple[Service, Life]] = []
+        until = self._timeline.known_until
+        for service in self._services:
+            life = self._timeline.life(service.number, step)
+            until = min([until, *(at for at in (life.opened, life.ready, life.closed) if at is not None and at > step)])
+            cards = list(service.cards)
+            if step >= life.ready and service.memory == "preallocate":
+                used[cards] = _held(service, life, self._settings, step)
+            else:
+                moving.append((service, life))
+            noisy[cards] = step >= life.ready
+        return _Stretch(step, until, used, noisy, tuple(moving))
 
 
 def _held(service: Service, life: Life, settings: Simulated, step: int) -> float:

@@ -83,6 +83,11 @@ class Timeline:
             self._extend(self._slots)
             self._slots += 1
 
+    @property
+    def known_until(self) -> int:
+        """Changes before this step are all known."""
+        return self._slots * SLOT_SECONDS
+
     def _extend(self, slot: int) -> None:
         begin, end = slot * SLOT_SECONDS, (slot + 1) * SLOT_SECONDS
         self._asked.clear()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from collectors.simulated.growth import grown
-from collectors.simulated.memory import memory_used
+from collectors.simulated.memory import Memory
 from schemas.telemetry import v1
 from tests.unit.collectors.simulated.fleets import at, make_fleet
 from tests.unit.collectors.simulated.test_faults_act import trace
@@ -132,7 +132,8 @@ def test_a_deploy_changes_what_a_service_holds() -> None:
     for ratio in (0.3, 0.0):
         fleet = make_fleet(seed=7, nodes=4, deploy_memory_ratio=ratio)
         none = np.zeros(len(fleet.layout.devices))
-        held.append(np.array([memory_used(fleet.services, fleet.timeline, fleet.settings, s, leak_ratio=none) for s in steps]))
+        memory = Memory(fleet.services, fleet.timeline, fleet.settings, len(none))
+        held.append(np.array([memory.used(s, none) for s in steps]))
     held = [used / fleet.settings.chip.memory_bytes for used in held]
     steady = [c for s in fleet.services if s.memory == "preallocate" for c in s.cards]
     levels = [{round(float(v), 2) for v in held[0][:, card] if v > 0.5} for card in steady]
