@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from google.protobuf.message import Message
 
+    from streams.operators.detect.samples import Samples
     from streams.rules import Rule
     from streams.settings import Detect
 
@@ -134,6 +135,11 @@ class DetectProcessor:
         found["forecast_forgotten"] = self._forecasts.made_ns.dropped
         found["forgotten_node"] = self._counts["forgotten_node_total"]
         return +found
+
+    @property
+    def samples(self) -> Samples:
+        """State of the operator on samples: a bench hands it columns that no message carried."""
+        return self._samples
 
     @property
     def watched(self) -> tuple[int, int]:
