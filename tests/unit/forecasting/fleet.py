@@ -12,6 +12,7 @@ from forecasting.pool import Inline, Pool
 from forecasting.settings import Forecasting, demo_profile
 from forecasting.worker import ForecastProcessor
 from schemas import topics
+from schemas.catalogue import BY_NAME
 from schemas.codec import decode, encode
 from schemas.flow import Out, Partition, Record, Tick
 from schemas.identity import node_key
@@ -33,15 +34,20 @@ def batch(
     node: str = "n0",
     cluster: str = "c0",
     interval_ns: int = SECOND,
+    limits: Mapping[str, float | None] | None = None,
+    boot_id: str = "b",
 ) -> v1.SampleBatch:
-    """One node's batch; a metric that is not named was not due. Every 60th sequence carries the limits, as full samples do."""
+    """One node's batch; a metric that is not named was not due. Every 60th sequence carries the limits, as full samples do; one that
+    is None is not told."""
     full = sequence % 60 == 0
     samples = []
     for index, (uid, values) in enumerate(devices.items()):
-        typed = {name: int(value) if name.endswith("_bytes") else value for name, value in values.items()}
+        typed = {name: int(value) if BY_NAME[name].wire.startswith("uint") else value for name, value in values.items()}
         sample = v1.DeviceSample(uid=uid, index=index, full=full, **typed)  # type: ignore[arg-type]  # the names are the tests' own
         if full:
-            sample.memory_total_bytes, sample.temperature_slowdown_celsius = int(TOTAL), 87.0
+            for name, value in {"memory_total_bytes": int(TOTAL), "temperature_slowdown_celsius": 87.0, **(limits or {})}.items():
+                if value is not None:
+                    setattr(sample, name, value)
         samples.append(sample)
     return v1.SampleBatch(
         cluster=cluster,
@@ -52,14 +58,27 @@ def batch(
         taken_at_ns=at_ns,
         sent_at_ns=at_ns,
         interval_ns=interval_ns,
+        boot_id=boot_id,
         devices=samples,
         simulated=True,
     )
 
 
-def record(message: v1.SampleBatch, *, offset: int = 0) -> Record:
-    out = encode(topics.SAMPLES, node_key(message.cluster, message.node), message)
-    return Record(out.topic, 0, offset, out.key, out.value, out.headers, message.taken_at_ns)
+def window(at_ns: int, *, pod: str = "chat-1", node: str = "n0", **said: float) -> v1.InferenceWindow:
+    """What one instance of the service prod/chat did in the ten seconds up to `at_ns`."""
+    found = v1.InferenceWindow(cluster="c0", node=node, started_at_ns=at_ns - 10 * SECOND, ended_at_ns=at_ns, simulated=True, **said)  # type: ignore[arg-type]  # the names are the tests' own
+    found.workload.CopyFrom(v1.Workload(namespace="prod", service="chat", pod=pod))
+    return found
+
+
+def record(message: v1.SampleBatch | v1.InferenceWindow, *, offset: int = 0) -> Record:
+    topic, at_ns = topics.SAMPLES, 0
+    if isinstance(message, v1.InferenceWindow):
+        topic, at_ns = topics.INFERENCE, message.ended_at_ns
+    else:
+        at_ns = message.taken_at_ns
+    out = encode(topic, node_key(message.cluster, message.node), message)
+    return Record(out.topic, 0, offset, out.key, out.value, out.headers, at_ns)
 
 
 @dataclass
@@ -104,6 +123,8 @@ class Run:
     topic: Topic = field(default_factory=Topic)
     said: list[Said] = field(default_factory=list)
     second: int = 0
+    limits: dict[str, float | None] = field(default_factory=dict)
+    boot_id: str = "b"
     processor: ForecastProcessor = field(init=False)
 
     def __post_init__(self) -> None:
@@ -121,11 +142,17 @@ class Run:
             at_ns = START_NS + self.second * SECOND
             now = {uid: {name: float(v[i]) for name, v in metrics.items() if np.isfinite(v[i])} for uid, metrics in series.items()}
             present = {uid: values for uid, values in now.items() if values}
-            assert not self.processor.process(
-                [record(batch(at_ns, present, sequence=self.second // step_seconds, interval_ns=step_seconds * SECOND))]
+            sequence, interval_ns = self.second // step_seconds, step_seconds * SECOND
+            self.give(
+                batch(at_ns, present, sequence=sequence, interval_ns=interval_ns, limits=self.limits, boot_id=self.boot_id), step_seconds
             )
-            self.second += step_seconds
-            self.tick(at_ns + 300_000_000)
+
+    def give(self, message: v1.SampleBatch | v1.InferenceWindow, step_seconds: int) -> None:
+        """One message, and the tick after it; `step_seconds` later it goes on."""
+        assert not self.processor.process([record(message)])
+        at_ns = START_NS + self.second * SECOND
+        self.second += step_seconds
+        self.tick(at_ns + 300_000_000)
 
     def tick(self, at_ns: int) -> None:
         outs = [out for out in self.processor.tick(Tick(at_ns)) if isinstance(out, Out)]
