@@ -61,6 +61,12 @@ class Table:
             column[given] = self._fill[name]
         self._free += given
 
+    def freshen(self, prefix: str, cells: NDArray[np.intp]) -> None:
+        """Fill values again in all columns so named, of shape (capacity, width, ...), at the places `row * width + column`."""
+        for name, column in self.columns.items():
+            if name.startswith(prefix):
+                column.reshape(column.shape[0] * column.shape[1], *column.shape[2:])[cells] = self._fill[name]
+
     def _grow(self) -> None:
         for name, column in self.columns.items():
             more = np.full_like(column, self._fill[name])
