@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from bench.fleet_run import run
 from collectors.simulated.fleet import Fleet
 from collectors.simulated.settings import Simulated
 
 
-@pytest.mark.slow
 def test_a_rack_of_sixty_four_cards_whose_cooling_fails_is_one_incident() -> None:
     settings = Simulated(
         clusters=("c",), nodes=8, devices_per_node=8, nodes_per_rack=8, seed=7, warm=True, faults=("cooling_loss@2m+12m:rack=r1",)
