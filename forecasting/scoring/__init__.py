@@ -1,0 +1,1 @@
+"""What forecasts were worth: each is compared with what happened after it."""
