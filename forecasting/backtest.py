@@ -1,4 +1,4 @@
-"""Chooses a model per series: rolling-origin backtest of each against naive, the lowest scaled error wins."""
+"""Chooses a model per series: what each would have said at past origins, against what came; the lowest scaled error wins."""
 
 from __future__ import annotations
 
@@ -7,59 +7,53 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from forecasting.models import MENU, Unfit
+from forecasting.models import MENU, NAIVE, Counting, trial
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from forecasting.models import Fitted, Model
+    from forecasting.models import Batch, Fitted, Kind, Model, Trial
 
-ORIGINS: Final = 3
-"""Origins per series. Parameters are estimated once, from the whole series, the state at each origin from what precedes it: refits
-would cost three times as much, and the two or three weights tell little of the future."""
-
-LEAST_POINTS: Final = max(model.minimum_points for model in MENU)
-"""Every model is compared at the same origins, so the earliest must do for all."""
+_SIMPLEST: Final[dict[Kind, Model]] = {"gauge": NAIVE, "counter": Counting()}
+"""Fits anything that has a point, and is what remains where nothing can be compared."""
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
-    """Mean absolute error over all origins, scaled by that of naive one step ahead (MASE). `model.cost` is not in it.
+class Backtest:
+    """The menu fitted to a batch. `mase` (n, m): mean absolute error over all origins, scaled by that of naive one step ahead; NaN
+    where a model could not be fitted or compared. `order` (n, m): models by `mase` after their cost, those that fit first. `broken` (n, m):
+    it was fitted, and what came out is not finite."""
 
-    `fitted` is the model after the whole series.
-    """
-
-    model: Model
-    fitted: Fitted
-    mase: float
-
-
-def origins(points: int, horizon: int) -> list[tuple[int, int]]:
-    """(points to fit, steps to compare) of each origin, the newest last; empty where the series is too short to leave any out."""
-    steps = min(horizon, max(1, points // 4))
-    shift = max(1, steps // 2)
-    found = [(points - steps - i * shift, steps) for i in range(ORIGINS)]
-    return [(n, s) for n, s in reversed(found) if n >= max(LEAST_POINTS, points // 2 - 1)]
+    models: tuple[Model, ...]
+    fitted: tuple[Fitted, ...]
+    trial: Trial
+    mase: NDArray[np.float64]
+    order: NDArray[np.int64]
+    broken: NDArray[np.bool_]
 
 
-def backtest(y: NDArray[np.float64], horizon: int, menu: Sequence[Model] = MENU) -> list[Score]:
-    """Scores of the models that could be fitted, the best (after cost) first. Empty where nothing could be compared.
-
-    `y` is clean, shape (n,); `horizon` in steps, at least 1.
-    """
-    if horizon < 1:
-        raise ValueError(f"horizon is {horizon} steps, 1 is the least")
-    cuts = origins(y.size, horizon)
-    scale = max(float(np.abs(np.diff(y)).mean()) if y.size > 1 else 0.0, 1e-12 * float(np.abs(y).max(initial=0.0)), 1e-300)
-    scores = []
-    for model in menu:
-        try:
-            fitted = model.fit(y)
-        except Unfit:
-            continue
-        errors = [float(np.abs(y[n : n + steps] - fitted.after(y[:n]).mean(steps)).mean()) for n, steps in cuts]
-        if errors and np.isfinite(errors).all():
-            scores.append(Score(model, fitted, float(np.mean(errors)) / scale))
-    return sorted(scores, key=lambda score: score.mase * score.model.cost)
+def backtest(batch: Batch, horizon: int, menu: Sequence[Model] = MENU, kind: Kind = "gauge") -> Backtest:
+    """Fit every model of the menu that is for this kind of series, and the simplest. Raises ValueError for a horizon of nothing."""
+    asked = trial(batch, horizon)
+    models = tuple(model for model in menu if model.kind == kind)
+    if _SIMPLEST[kind] not in models:
+        models = (_SIMPLEST[kind], *models)
+    fitted = tuple(model.fit(batch, asked, horizon) for model in models)
+    changes = np.where(batch.inside[:, 1:], np.abs(np.diff(batch.z, axis=1)), 0.0).sum(axis=1) / np.maximum(1, batch.length - 1)
+    scale = np.maximum(changes, 1e-12)
+    losses = np.full((len(batch), len(models)), np.nan)
+    broken = np.zeros(losses.shape, dtype=np.bool_)
+    for column, (model, found) in enumerate(zip(models, fitted, strict=True)):
+        fits = found.fits & (batch.length >= model.minimum_points)
+        loss = asked.loss(np.where(asked.known, found.tested, 0.0))
+        sound = np.isfinite(loss) & np.isfinite(found.mean).all(axis=1) & np.isfinite(found.spread).all(axis=1)
+        losses[:, column] = np.where(fits & sound, loss, np.nan)
+        broken[:, column] = fits & ~sound
+    costs = np.array([model.cost for model in models])
+    # Where nothing can be compared the simplest is what is left; where others do no better, it comes first.
+    ranks = np.where(asked.possible[:, None], losses, np.where(np.arange(len(models)) == models.index(_SIMPLEST[kind]), 0.0, np.nan))
+    ranks = np.where(np.isfinite(ranks), ranks * costs + 1e-9 * np.arange(len(models)), np.inf)
+    mase = np.where(asked.possible[:, None], losses / scale[:, None], np.nan)
+    return Backtest(models, fitted, asked, mase, np.argsort(ranks, axis=1, kind="stable"), broken)

@@ -14,8 +14,6 @@ def main(descriptor: int) -> None:
     """Runs until the parent closes its end, or is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group; the parent decides when this one ends
     os.nice(5)  # forecasts may be late, the pipeline may not
-    import statsmodels.tsa.exponential_smoothing.ets  # noqa: F401  # seconds, which the first chunk should not pay
-
     with Connection(descriptor) as pipe:
         try:
             pipe.send("ready")

@@ -6,7 +6,6 @@ command line again. A worker here holds one end of a socket pair, and ends with 
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import pickle
 import socket
@@ -19,14 +18,14 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from forecasting.predict import Job, Prediction, Unpredictable, predict
+from forecasting.predict import Job, Prediction, predict_all
 
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable, Sequence
 
 _START_SECONDS: Final = 120.0
-"""A worker imports statsmodels first: 4 s here, much more on a machine that swaps."""
+"""A worker imports numpy first: a fraction of a second here, much more on a machine that swaps."""
 
 Result = Prediction | str
 """A prediction, or why there is none."""
@@ -61,16 +60,22 @@ class Pool(Protocol):
 
 def predict_chunk(chunk: Chunk) -> list[Labelled]:
     """Every item gets a result: one bad series never costs the others theirs."""
-    found = []
-    for label, job in chunk.items:
-        try:
-            result: Result = predict(job, horizon=chunk.horizon, paths=chunk.paths)
-        except Unpredictable as error:
-            result = f"unpredictable: {error}"
-        except Exception as error:  # whatever a numerical library may raise: the chunk's other series must not pay for it
-            result = f"{type(error).__name__}: {error}"
-        found.append(Labelled(label, result))
-    return found
+    jobs = [job for _, job in chunk.items]
+    try:
+        results: list[Result] = [*predict_all(jobs, horizon=chunk.horizon, paths=chunk.paths)]
+    except Exception:  # whatever a numerical library may raise: the chunk's other series must not pay for it
+        results = [_alone(job, chunk) for job in jobs]
+    return [
+        Labelled(label, f"unpredictable: {result}" if isinstance(result, str) else result)
+        for (label, _), result in zip(chunk.items, results, strict=True)
+    ]
+
+
+def _alone(job: Job, chunk: Chunk) -> Result:
+    try:
+        return predict_all([job], horizon=chunk.horizon, paths=chunk.paths)[0]
+    except Exception as error:  # as above
+        return f"{type(error).__name__}: {error}"
 
 
 class Inline:
@@ -213,12 +218,7 @@ def _end(worker: _Worker) -> None:
 
 
 def open_pool(workers: int, *, timeout_seconds: float, events: Counter[str]) -> Pool:
-    """As the settings say; the processes start importing at once, so that the first round does not wait for them.
-
-    Raises ModuleNotFoundError where the models' library is not installed.
-    """
-    if importlib.util.find_spec("statsmodels") is None:
-        raise ModuleNotFoundError("forecasting: statsmodels is not installed; install xpulse[forecast], or do not start this role")
+    """As the settings say; the processes start importing at once, so that the first round does not wait for them."""
     if workers == 0:
         return Inline()
     pool = Processes(workers, timeout_seconds, events)

@@ -24,7 +24,9 @@ def flaw(prediction: Prediction, horizon: int, job: Job) -> str | None:
         return "quantiles out of order"
     if (job.low is not None and bands.min() < job.low) or (job.high is not None and bands.max() > job.high):
         return "outside physical bounds"
-    most = _SLACK * float(np.ptp(job.y)) * (1 + horizon / job.y.size) + 1e-9 * abs(prediction.current)
+    # Of a counter that stood still one more may always come.
+    spread = float(np.ptp(job.y)) + (1.0 if job.kind == "counter" else 0.0)
+    most = _SLACK * spread * (1 + horizon / job.y.size) + 1e-9 * abs(prediction.current)
     middle = job.y[-1] if job.low is None and job.high is None else np.clip(job.y[-1], job.low, job.high)
     if float(np.abs(prediction.p50 - middle).max()) > most:
         return "exploded"

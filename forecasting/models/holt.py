@@ -1,15 +1,18 @@
-"""Holt's linear trend: what rises goes on rising. The only one of the menu that sees a limit far away."""
+"""Holt's linear trend: what rises goes on rising, at the pace of late."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from forecasting.models.smoothing import MINIMUM_POINTS, FittedTrend, fit_trend
+from forecasting.models.smoothing import MINIMUM_POINTS, Weights, fit_smoothing, grid
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from forecasting.models.batch import Batch
+    from forecasting.models.model import Kind, Linear
+    from forecasting.models.trial import Trial
+
+_WEIGHTS: Final[Weights] = grid((0.1, 0.3, 0.6, 0.9), (0.02, 0.1, 0.3))
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +20,9 @@ class Holt:
     """ETS(A,A,N)."""
 
     name: str = "holt"
+    kind: Kind = "gauge"
     minimum_points: int = MINIMUM_POINTS
     cost: float = 1.0
 
-    def fit(self, y: NDArray[np.float64]) -> FittedTrend:
-        return fit_trend(y, damped=False)
+    def fit(self, batch: Batch, trial: Trial, horizon: int) -> Linear:
+        return fit_smoothing(batch, trial, horizon, _WEIGHTS)

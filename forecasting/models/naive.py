@@ -1,4 +1,4 @@
-"""The last value stays, as uncertain as the series' own past changes over the same distance: the forecast the others must beat."""
+"""The last value stays: the forecast the others must beat; how uncertain it is, its own past errors say."""
 
 from __future__ import annotations
 
@@ -7,39 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecasting.models.model import Unfit
+from forecasting.models.model import Kind, Linear
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-
-@dataclass(frozen=True, slots=True)
-class FittedNaive:
-    """`y` is the series itself: its errors are empirical."""
-
-    y: NDArray[np.float64]
-
-    def mean(self, horizon: int) -> NDArray[np.float64]:
-        return np.full(horizon, self.y[-1])
-
-    def simulate(self, horizon: int, paths: int, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Each path repeats a stretch of the past, up or down, and goes on with further stretches where the past is too short.
-
-        A stretch y[s + h] - y[s] keeps what independent steps lose: noise around a level does not wander off.
-        """
-        changes = np.diff(self.y)
-        if changes.size == 0:
-            return np.full((paths, horizon), self.y[-1])
-        block = min(horizon, max(1, changes.size // 2))
-        blocks = -(-horizon // block)
-        starts = rng.integers(0, changes.size - block + 1, size=(paths, blocks))
-        sign = rng.choice((-1.0, 1.0), size=(paths, blocks, 1))
-        steps = changes[starts[:, :, None] + np.arange(block)] * sign
-        path: NDArray[np.float64] = self.y[-1] + np.cumsum(steps.reshape(paths, -1)[:, :horizon], axis=1)
-        return path
-
-    def after(self, y: NDArray[np.float64]) -> FittedNaive:
-        return FittedNaive(y)
+    from forecasting.models.batch import Batch
+    from forecasting.models.trial import Trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +19,13 @@ class Naive:
     """Fits anything with one point."""
 
     name: str = "naive"
+    kind: Kind = "gauge"
     minimum_points: int = 1
     cost: float = 1.0
 
-    def fit(self, y: NDArray[np.float64]) -> FittedNaive:
-        if y.size < 1 or not np.isfinite(y).all():
-            raise Unfit("naive: no finite point")
-        return FittedNaive(y)
+    def fit(self, batch: Batch, trial: Trial, horizon: int) -> Linear:
+        n = len(batch)
+        known = np.repeat(batch.z[batch.rows, trial.at][:, :, None], trial.steps.size, axis=2)
+        errors = np.where(batch.inside[:, 1:], np.diff(batch.z, axis=1), np.nan)
+        flat = np.zeros((n, horizon))
+        return Linear(np.ones(n, dtype=np.bool_), known, flat, np.ones((n, horizon)), errors, flat)
