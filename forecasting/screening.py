@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from forecasting.growth import Growth, growing, since_reset
 from forecasting.regime import bridge, last_shift, noise
 
 if TYPE_CHECKING:
@@ -84,7 +85,10 @@ class Answer:
 
 
 def screen(question: Question) -> Answer:
-    """Candidates rise towards a known limit, straight or nearly so, now, on ground they have not come back from before."""
+    """Candidates rise towards a known limit, straight or nearly so, now, on ground they have not come back from before.
+
+    Of counters it is enough that they keep growing fast enough: they never come back.
+    """
     if question.sign < 0:
         found = screen(replace(question, y=-question.y, limit=-question.limit, sign=1, scale=_scale(question)))
         return replace(found, filled=-found.filled)
@@ -94,7 +98,11 @@ def screen(question: Question) -> Answer:
     known = np.where(np.arange(width) >= first_known[:, None], filled, np.nan)
     floor = np.where(np.isfinite(q.resolution), q.resolution, 0.0)
     sigma = noise(known, 0.3 * floor)
-    start = np.maximum(first_known, last_shift(known, np.where(np.isfinite(q.fastest), q.fastest, np.inf), sigma, floor))
+    if q.kind == "counter":
+        shift = since_reset(known)
+    else:
+        shift = last_shift(known, np.where(np.isfinite(q.fastest), q.fastest, np.inf), sigma, floor)
+    start = np.maximum(first_known, shift)
     length = width - start
     last = filled[:, -1]
     with np.errstate(invalid="ignore"):
@@ -104,6 +112,12 @@ def screen(question: Question) -> Answer:
     trend_start, rise_start = start.copy(), start.copy()
     least = np.full(len(last), np.inf)
     rows = np.nonzero(near)[0]
+    if q.kind == "counter":
+        asked = Growth(q.limit[rows] - last[rows], q.fastest[rows], q.resolution[rows], _HORIZON_SLACK * q.horizon, q.reach)
+        longest = growing(filled[rows], length[rows], asked, _windows(q.min_trend, width))
+        candidate[rows] = longest > 0
+        trend_start[rows] = width - longest
+        return Answer(filled, start, enough, candidate, np.where(candidate, trend_start, start))
     for window in _windows(q.min_trend, width):
         fits = rows[length[rows] >= window]
         if fits.size == 0:

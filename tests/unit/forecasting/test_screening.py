@@ -42,6 +42,56 @@ def ever(y: Floats, *, step_seconds: float = 1.0, limit: float = 76e9) -> list[i
     return found
 
 
+def counted(y: Floats, *, limit: float = 100.0) -> Answer:
+    one = np.array([limit])
+    return screen(
+        Question(
+            y=y[None, :],
+            limit=one,
+            resolution=one * 0.002,
+            fastest=one * 6,
+            guard_ratio=0.1,
+            horizon=30,
+            min_history=12,
+            min_trend=8,
+            reach=3.0,
+            max_gap=5,
+            kind="counter",
+        )
+    )
+
+
+def test_a_counter_that_keeps_growing_towards_its_limit_is_a_candidate() -> None:
+    y = np.cumsum(np.r_[np.zeros(40), np.random.default_rng(1).poisson(2.0, 30)]).astype(float)
+    found = counted(y)
+    assert found.candidate[0]
+    assert 20 <= found.trend_start[0] <= 45
+
+
+@pytest.mark.parametrize(
+    "increments",
+    [
+        np.zeros(60),
+        np.r_[np.zeros(50), 60.0, np.zeros(9)],
+        np.r_[np.zeros(20), np.full(20, 3.0), np.zeros(20)],
+        np.r_[np.zeros(57), 1.0, 1.0, 1.0] + np.r_[50.0, np.zeros(59)],
+        np.full(60, 0.2) * (np.arange(60) % 5 == 0) + np.r_[30.0, np.zeros(59)],
+    ],
+    ids=["still", "one burst", "grew and stopped", "too few to tell", "too slow to get there"],
+)
+def test_a_counter_that_will_not_get_there_is_none(increments: Floats) -> None:
+    assert not counted(np.cumsum(increments)).candidate[0]
+
+
+def test_a_counter_begins_with_its_reset() -> None:
+    y = np.r_[np.linspace(0, 90, 40), np.cumsum(np.full(15, 3.0))]
+    found = counted(y)
+    assert found.start[0] == 40
+    assert found.candidate[0]
+    assert found.trend_start[0] >= 40
+    assert not counted(np.r_[np.linspace(0, 90, 40), np.full(15, 0.0)]).candidate[0]
+
+
 def test_gaps_are_bridged_up_to_a_length_and_cut_beyond() -> None:
     y = np.array([[1.0, np.nan, 3.0, np.nan, np.nan, np.nan, 7.0, 8.0], [np.nan, np.nan, 3.0, np.nan, 5.0, 6.0, 7.0, 8.0]])
     filled, start = bridge(y, 2)
