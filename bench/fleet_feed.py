@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from google.protobuf.message import Message
+    from numpy.typing import NDArray
 
     from collectors.simulated.fleet import Fleet, View
     from collectors.simulated.layout import Place
@@ -57,7 +58,7 @@ class Feed:
 
     fleet: Fleet
     messages: bool = False
-    view: View | None = None
+    _view: View | None = None
     _step: int = 0
     _ahead: int = 0
     _context: dict[int, list[v1.ContextEvent]] = field(default_factory=dict)
@@ -93,7 +94,7 @@ class Feed:
             self._look_ahead(before)
         said = [record(topics.CONTEXT_EVENTS, e.entity.encode(), e, at_ns) for e in self._context.pop(self._step, ())]
         said += [record(topics.DEVICE_EVENTS, node_key(e.cluster, e.node), e, at_ns) for e in device_events(self.fleet, before, self._step)]
-        self.view = self.fleet.view()
+        self._view = self.fleet.view()
         number = self._step // STEP_SECONDS
         for node in self.fleet.layout.nodes:
             said += self._usage(node, number, at_ns)
@@ -115,6 +116,18 @@ class Feed:
     def _said_at(self, step: int) -> int:
         """The step in which what happened then is said."""
         return -(-step // STEP_SECONDS) * STEP_SECONDS
+
+    @property
+    def cluster(self) -> str:
+        """A feed is of one cluster."""
+        return self.fleet.layout.nodes[0].cluster
+
+    @property
+    def seen(self) -> View:
+        """What the cards said last."""
+        if self._view is None:
+            raise ValueError("nothing was said yet: step() comes first")
+        return self._view
 
     @property
     def at_ns(self) -> int:
@@ -154,14 +167,14 @@ class Feed:
         return made
 
     def _fill(self, made: v1.SampleBatch, node: Place) -> None:
-        assert self.view is not None
+        view = self.seen
         for device in self.fleet.layout.devices:
-            if device.node is not node or self.view.lost[device.number]:
+            if device.node is not node or view.lost[device.number]:
                 continue
             builder = SampleBuilder(device.uid, device.index).info(device.info)
-            for name, column in self.view.columns.items():
+            for name, column in view.columns.items():
                 if self.slow or BY_NAME[name].cadence == "fast":
-                    if self.view.hung[device.number]:
+                    if view.hung[device.number]:
                         builder.absent(name, "error")
                     else:
                         builder.set(name, column[device.number].item())
@@ -169,57 +182,73 @@ class Feed:
 
 
 class ViewReader(Reader):
-    """Stands in for the detect role's reader of batches: the columns come from the feed's view of the cards."""
+    """Stands in for the detect role's reader of batches: the columns come from the feeds' views of their cards."""
 
-    def __init__(self, feed: Feed, metrics: Sequence[str]) -> None:
+    def __init__(self, feeds: Sequence[Feed], metrics: Sequence[str]) -> None:
         super().__init__(metrics)
-        self._feed = feed
+        self._feeds = {feed.cluster: feed for feed in feeds}
         self._metrics = tuple(metrics)
-        self._single = np.flatnonzero([BY_NAME[m].wire == "float" for m in metrics])
-        known = [m for m in self._metrics if m in feed.fleet.view().columns]
-        self._at = [self._metrics.index(m) for m in known]
-        self._names = known
-        self._slow = np.array([BY_NAME[m].cadence == "slow" for m in self._metrics], np.bool_)
+        self._known = [(at, name) for at, name in enumerate(metrics) if name in feeds[0].fleet.view().columns]
+        self._able = np.isin(np.arange(len(metrics)), [at for at, _ in self._known])
+        self._slow = np.array([BY_NAME[name].cadence == "slow" for name in metrics], np.bool_)
+        # On the wire a gauge has 24 bits.
+        self._single = np.flatnonzero([BY_NAME[name].wire == "float" for name in metrics])
         self._epoch = hash((BOOT, 1))
-        self._devices: list[watched.Device] = []
+        self._devices: dict[str, list[watched.Device]] = {}
 
     def read(self, taken: Sequence[Taken], fleet: watched.Fleet) -> Columns:
-        """As `columns.Reader.read`, for batches of one step."""
-        view, layout = self._feed.view, self._feed.fleet.layout
-        assert view is not None
-        if not self._devices:
-            self._devices = [self._found(fleet, number) for number in range(len(layout.devices))]
-        nodes = {t.batch.node for t in taken}
-        there = ~view.lost
-        if len(nodes) < len(layout.nodes):
-            there &= np.array([d.node.name in nodes for d in layout.devices], np.bool_)
-        values = np.full((len(layout.devices), len(self._metrics)), np.nan)
-        for at, name in zip(self._at, self._names, strict=True):
-            values[:, at] = view.columns[name]
-        # On the wire a gauge has 24 bits.
-        values[:, self._single] = values[:, self._single].astype(np.float32)
-        absent = None
-        if view.hung.any():
-            absent = np.zeros(values.shape, np.bool_)
-            absent[np.ix_(view.hung, np.isin(np.arange(len(self._metrics)), self._at))] = True
-            values[view.hung] = np.nan
-        if not self._feed.slow:
-            values[:, self._slow] = np.nan
-            if absent is not None:
-                absent[:, self._slow] = False
-        places = np.flatnonzero(there)
-        devices = [self._devices[n] for n in places]
+        """As `columns.Reader.read`, for batches of one step of any of the feeds."""
+        said: dict[str, set[str]] = {}
+        for batch, _ in taken:
+            said.setdefault(batch.cluster, set()).add(batch.node)
+        devices: list[watched.Device] = []
+        values, absent = [np.empty((0, len(self._metrics)))], [np.empty((0, len(self._metrics)), np.bool_)]
+        at_ns = [batch.taken_at_ns for batch, _ in taken[:1]]
+        for cluster, nodes in said.items():
+            feed = self._feeds[cluster]
+            places = np.flatnonzero(self._there(feed, nodes))
+            known = self._devices.get(cluster) or self._devices.setdefault(cluster, _found(feed, fleet))
+            devices += [known[place] for place in places]
+            here, gone = self._cells(feed)
+            values.append(here[places])
+            absent.append(gone[places])
+        gone = np.concatenate(absent)
         return Columns(
             devices=devices,
             rows=np.fromiter((d.row for d in devices), np.intp, len(devices)),
-            at_ns=np.full(len(devices), self._feed.at_ns, np.int64),
+            at_ns=np.full(len(devices), at_ns[0] if at_ns else 0, np.int64),
             epoch=np.full(len(devices), self._epoch, np.int64),
-            values=values[places],
-            absent=None if absent is None else absent[places],
+            values=np.concatenate(values),
+            absent=gone if gone.any() else None,
         )
 
-    def _found(self, fleet: watched.Fleet, number: int) -> watched.Device:
-        said = self._feed.fleet.layout.devices[number]
+    def _there(self, feed: Feed, nodes: set[str]) -> NDArray[np.bool_]:
+        """Devices that are in one of the batches."""
+        there = ~feed.seen.lost
+        if len(nodes) < len(feed.fleet.layout.nodes):
+            there &= np.array([d.node.name in nodes for d in feed.fleet.layout.devices], np.bool_)
+        return there
+
+    def _cells(self, feed: Feed) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Values of all devices of a feed, and which are said to be absent."""
+        view = feed.seen
+        values = np.full((len(view.lost), len(self._metrics)), np.nan)
+        for at, name in self._known:
+            values[:, at] = view.columns[name]
+        values[:, self._single] = values[:, self._single].astype(np.float32)
+        absent = view.hung[:, None] & self._able
+        values[view.hung] = np.nan
+        if not feed.slow:
+            values[:, self._slow] = np.nan
+            absent[:, self._slow] = False
+        return values, absent
+
+
+def _found(feed: Feed, fleet: watched.Fleet) -> list[watched.Device]:
+    """The devices of a feed as the role knows them, with what a full sample says of them."""
+    found = []
+    for said in feed.fleet.layout.devices:
         device = fleet.device(fleet.node(said.node.cluster, said.node.name), said.uid)
         device.index, device.model = said.index, said.info.model
-        return device
+        found.append(device)
+    return found

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collectors.simulated.faults import FaultName
 
 SECOND_NS: Final = 1_000_000_000
-CLUSTER: Final = "bench"
 STARTED_AT_NS: Final = 1_780_000_000 * SECOND_NS
 MINUTE: Final = 60
 
@@ -97,7 +96,6 @@ class Truth:
 def settings(seed: int, shape: Shape, faults: Sequence[str] = ()) -> Simulated:
     """The fleet of a seed. Every second one idles at night; deploys change what services hold."""
     return Simulated(
-        clusters=(CLUSTER,),
         nodes=shape.nodes,
         devices_per_node=shape.devices,
         seed=seed,
@@ -108,8 +106,8 @@ def settings(seed: int, shape: Shape, faults: Sequence[str] = ()) -> Simulated:
 
 
 def clean(seed: int, shape: Shape) -> Fleet:
-    """A day on which nothing breaks."""
-    return Fleet(settings(seed, shape), clusters=(CLUSTER,), started_at_ns=STARTED_AT_NS)
+    """A day on which nothing breaks, in a cluster of its own, as each day is: several are watched side by side."""
+    return Fleet(settings(seed, shape), clusters=(f"clean-{seed}",), started_at_ns=STARTED_AT_NS)
 
 
 def broken(seed: int, shape: Shape) -> tuple[Fleet, list[Truth]]:
@@ -120,7 +118,7 @@ def broken(seed: int, shape: Shape) -> tuple[Fleet, list[Truth]]:
     slot = (end - begin) // len(shape.kinds)
     free = list(range(len(shape.kinds)))
     texts: list[str] = []
-    truths: list[Truth] = []
+    chosen: list[tuple[Kind, int, int, int]] = []
     busy: set[int] = set()
     # What needs load chooses its time first.
     for kind in sorted(shape.kinds, key=lambda k: -k.least_load):
@@ -133,9 +131,9 @@ def broken(seed: int, shape: Shape) -> tuple[Fleet, list[Truth]]:
         card = int(rng.choice(cards))
         busy.add(card)
         texts.append(f"{kind.name}@{at}s+{length}s:{_scope(whole, kind, card)}")
-        truths.append(_truth(whole, kind, card, at, at + length))
-    fleet = Fleet(settings(seed, shape, texts), clusters=(CLUSTER,), started_at_ns=STARTED_AT_NS)
-    return fleet, sorted(truths, key=lambda t: t.start_seconds)
+        chosen.append((kind, card, at, at + length))
+    fleet = Fleet(settings(seed, shape, texts), clusters=(f"broken-{seed}",), started_at_ns=STARTED_AT_NS)
+    return fleet, sorted((_truth(fleet, *fault) for fault in chosen), key=lambda t: t.start_seconds)
 
 
 def _starts(rng: np.random.Generator, free: Sequence[int], begin: int, slot: int, length: int) -> list[int]:
@@ -180,12 +178,12 @@ def _truth(fleet: Fleet, kind: Kind, card: int, start: int, end: int) -> Truth:
             cards = list(fleet.layout.devices)
         case _:
             cards = [hit]
-    entities = {device_entity(d.uid) for d in cards} | {node_entity(CLUSTER, d.node.name) for d in cards}
+    entities = {device_entity(d.uid) for d in cards} | {node_entity(d.node.cluster, d.node.name) for d in cards}
     numbers = {d.number for d in cards}
     touched = set(entities)
     for service in fleet.services:
         if numbers & set(service.cards):
             touched |= {device_entity(fleet.layout.devices[c].uid) for c in service.cards}
-            touched.add(service_entity(CLUSTER, service.namespace, service.name))
+            touched.add(service_entity(service.cluster, service.namespace, service.name))
     name = "source_hang" if kind.scope == "source" else kind.name
     return Truth(name, start, end, frozenset(entities), frozenset(touched))

@@ -1,11 +1,14 @@
-"""Runs one simulated day through the shipped detect and alert roles and keeps what they raised."""
+"""Runs simulated days through the shipped detect and alert roles and keeps what they raised.
+
+Days are clusters of one fleet that the roles watch together: they share nothing but the calls, which is what makes them cheap.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bench.fleet_feed import Feed, ViewReader
+from bench.fleet_feed import STEP_SECONDS, Feed, ViewReader
 from bench.fleet_plan import SECOND_NS
 from schemas import topics
 from schemas.flow import Out, Partition, Record, Tick
@@ -55,7 +58,6 @@ class Day:
     raised: list[Raised] = field(default_factory=list)
     fired: list[Fired] = field(default_factory=list)
     explained: int = 0
-    samples: int = 0
 
 
 class _Nothing:
@@ -75,7 +77,7 @@ class _Line:
     detect: DetectProcessor
     alert: AlertProcessor
     began_ns: int
-    day: Day = field(default_factory=Day)
+    days: dict[str, Day]
     _valid_ns: dict[tuple[str, str], int] = field(default_factory=dict)
     """Until when each active finding is true; one that nobody repeated is over."""
     _again: list[Record] = field(default_factory=list)
@@ -105,15 +107,15 @@ class _Line:
             self._alerted(self.alert.process(findings))
 
     def _noted(self, finding: v1.Finding, at_ns: int) -> None:
-        key = (finding.rule, finding.entity)
+        key, day = (finding.rule, finding.entity), self.days[finding.cluster]
         if not finding.active:
             self._valid_ns.pop(key, None)
-            self.day.explained += bool(finding.explained_by)
+            day.explained += bool(finding.explained_by)
             return
         begins = self._valid_ns.get(key, 0) < at_ns
         self._valid_ns[key] = finding.valid_until_ns
         if begins:
-            self.day.raised.append(
+            day.raised.append(
                 Raised(
                     (at_ns - self.began_ns) / SECOND_NS,
                     finding.rule,
@@ -134,24 +136,25 @@ class _Line:
             alert = v1.Alert.FromString(out.value or b"")
             if alert.status == v1.AlertStatus.ALERT_STATUS_FIRING and alert.mode != _SHADOW:
                 seconds = (alert.at_ns - self.began_ns) / SECOND_NS
-                self.day.fired.append(Fired(seconds, alert.rule, alert.entity, alert.incident or alert.episode))
+                self.days[alert.cluster].fired.append(Fired(seconds, alert.rule, alert.entity, alert.incident or alert.episode))
 
 
-def run(fleet: Fleet, seconds: int, *, messages: bool = False, on_step: Callable[[int], None] = lambda _: None) -> Day:
-    """The day's findings and alerts. `on_step` is told how many seconds are simulated."""
+def run(fleets: Sequence[Fleet], seconds: int, *, messages: bool = False, on_step: Callable[[int], None] = lambda _: None) -> list[Day]:
+    """What is raised in each fleet's day; they begin at the same moment, each in a cluster of its own. `on_step` is told how many
+    seconds are simulated. With `messages` samples go through their bytes."""
     detect, alert = DetectProcessor.of(Detect(), rebuild_seconds=120), AlertProcessor.of(Alerting())
     detect.restore(_Nothing(), _OWNED)
     alert.restore(_Nothing(), frozenset({Partition(topics.FINDINGS, 0)}))
-    feed = Feed(fleet, messages)
+    feeds = [Feed(fleet, messages) for fleet in fleets]
     if not messages:
-        detect.samples.reader = ViewReader(feed, detect.samples.plan.metrics)
-    line = _Line(detect, alert, fleet.started_at_ns)
-    line.take(list(feed.inventory()), fleet.started_at_ns)
-    while (feed.at_ns - fleet.started_at_ns) // SECOND_NS < seconds:
-        records = feed.step()
-        if records:
-            line.take(records, feed.at_ns)
-            line.day.samples += len(fleet.layout.devices)
-        line.tick(feed.at_ns)
-        on_step((feed.at_ns - fleet.started_at_ns) // SECOND_NS)
-    return line.day
+        detect.samples.reader = ViewReader(feeds, detect.samples.plan.metrics)
+    began_ns = fleets[0].started_at_ns
+    line = _Line(detect, alert, began_ns, {feed.cluster: Day() for feed in feeds})
+    line.take([record for feed in feeds for record in feed.inventory()], began_ns)
+    for second in range(STEP_SECONDS, seconds + 1, STEP_SECONDS):
+        at_ns = began_ns + second * SECOND_NS
+        if records := [record for feed in feeds for record in feed.step()]:
+            line.take(records, at_ns)
+        line.tick(at_ns)
+        on_step(second)
+    return list(line.days.values())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bench.fleet_feed import STEP_SECONDS, Feed, ViewReader
-from bench.fleet_plan import CLUSTER, STARTED_AT_NS
+from bench.fleet_plan import STARTED_AT_NS
 from bench.fleet_run import run
 from collectors.simulated.fleet import Fleet
 from collectors.simulated.settings import Simulated
@@ -22,8 +22,11 @@ from streams.settings import Detect
 FAULTS = ("device_lost@60s+60s:card=3", "driver_hang@100s+60s:card=4", "ecc_burst@30s+90s:card=5", "thermal@10s+200s:card=6")
 
 
-def fleet(*faults: str, **more: float) -> Fleet:
-    return Fleet(Simulated(nodes=2, devices_per_node=4, seed=3, faults=faults, **more), clusters=(CLUSTER,), started_at_ns=STARTED_AT_NS)
+CLUSTER = "bench"
+
+
+def fleet(*faults: str, cluster: str = CLUSTER) -> Fleet:
+    return Fleet(Simulated(nodes=2, devices_per_node=4, seed=3, faults=faults), clusters=(cluster,), started_at_ns=STARTED_AT_NS)
 
 
 def watched() -> Watched:
@@ -35,7 +38,7 @@ def watched() -> Watched:
 def test_the_columns_are_those_that_the_messages_make() -> None:
     metrics = DetectProcessor.of(Detect(), rebuild_seconds=120).samples.plan.metrics
     short, long = Feed(fleet(*FAULTS)), Feed(fleet(*FAULTS), messages=True)
-    view, reader = ViewReader(short, metrics), Reader(metrics)
+    view, reader = ViewReader([short], metrics), Reader(metrics)
     here, there = watched(), watched()
     lost, hung = 0, 0
     for _ in range(25):
@@ -58,22 +61,28 @@ def test_the_columns_are_those_that_the_messages_make() -> None:
 
 
 def test_a_day_by_columns_raises_what_it_raises_by_messages() -> None:
-    one, other = (run(fleet(*FAULTS), 900, messages=messages) for messages in (False, True))
+    ((one,), (other,)) = (run([fleet(*FAULTS)], 900, messages=messages) for messages in (False, True))
     assert one.raised == other.raised
     assert one.fired == other.fired
     assert {r.rule for r in one.raised if not r.shadow} >= {"driver_hang", "ecc_uncorrected", "thermal_throttle"}
 
 
+def test_days_that_are_watched_together_are_as_they_are_alone() -> None:
+    faults = {"a": FAULTS, "b": ("driver_hang@300s+100s:source",), "c": ()}
+    alone = [run([fleet(*texts, cluster=name)], 700)[0] for name, texts in faults.items()]
+    assert run([fleet(*texts, cluster=name) for name, texts in faults.items()], 700) == alone
+    assert [bool(day.fired) for day in alone] == [True, True, False]
+
+
 def test_a_fault_of_many_cards_is_one_incident() -> None:
-    day = run(fleet("power_brake@300s+200s:node=sim-node-1"), 600)
+    (day,) = run([fleet("power_brake@300s+200s:node=sim-node-1")], 600)
     assert len({f.entity for f in day.fired if f.rule == "power_brake"}) > 1
     assert len({f.incident for f in day.fired if f.rule == "power_brake"}) == 1
 
 
 def test_while_the_source_hangs_nothing_is_said_and_the_nodes_are_silent() -> None:
-    day = run(fleet("driver_hang@300s+100s:source"), 500)
+    (day,) = run([fleet("driver_hang@300s+100s:source")], 500)
     assert {r.entity for r in day.raised if r.rule == "node_silent"} == {f"node/{CLUSTER}/sim-node-1", f"node/{CLUSTER}/sim-node-2"}
-    assert day.samples == 8 * (50 - 10)
 
 
 def test_owners_and_context_are_said_when_they_change() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.fleet import QUICK
-from bench.fleet_plan import CLUSTER, KINDS, Shape, Truth, broken, clean
+from bench.fleet_plan import KINDS, Shape, Truth, broken, clean
 from collectors.simulated.faults import FAULT_NAMES
 from schemas.identity import device_entity
 
@@ -41,7 +41,8 @@ def test_the_plan_is_a_function_of_the_seed() -> None:
 def test_a_clean_day_is_the_same_fleet_without_faults() -> None:
     fleet, _ = broken(5, QUICK)
     assert clean(5, QUICK).faults == ()
-    assert [d.uid for d in clean(5, QUICK).layout.devices] == [d.uid for d in fleet.layout.devices]
+    assert [s.cards for s in clean(5, QUICK).services] == [s.cards for s in fleet.services]
+    assert {n.cluster for n in clean(5, QUICK).layout.nodes} != {n.cluster for n in fleet.layout.nodes}
 
 
 @pytest.mark.parametrize("seed", [1, 2, 11])
@@ -64,7 +65,7 @@ def test_a_rack_fault_touches_its_rack_and_the_source_everything() -> None:
     assert cards["thermal"] == 1
     nodes = {e for t in truths if t.kind == "thermal" for e in t.entities if e.startswith("node/")}
     assert len(nodes) == 1
-    assert nodes.pop().startswith(f"node/{CLUSTER}/")
+    assert nodes.pop().startswith("node/broken-1/")
     shared = [s for s in fleet.services if len(s.cards) > 1]
     (joined,) = (t for t in truths if t.kind == "nvlink_degradation")
     assert shared
