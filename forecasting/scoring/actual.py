@@ -35,7 +35,7 @@ class Actual:
     @property
     def end(self) -> int:
         """The bin after the last one that is known."""
-        return self.first + self._raw.shape[1]
+        return int(self.first + self._raw.shape[1])
 
     def bin_of(self, at_ns: int) -> int:
         return int(at_ns // self.step_ns)

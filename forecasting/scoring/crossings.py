@@ -53,8 +53,8 @@ def crossings(
 
 def _when(y: NDArray[np.float64], limit: float, last: int, column: int, first: int, step_ns: int) -> int:
     """On the straight line from the last good value; a bin's value stands at its end."""
-    part = (limit - y[last]) / (y[column] - y[last])
-    return int(round((first + last + 1 + part * (column - last)) * step_ns))
+    part = float((limit - y[last]) / (y[column] - y[last]))
+    return round((first + last + 1 + part * (column - last)) * step_ns)
 
 
 def _sudden(y: NDArray[np.float64], column: int) -> bool:

@@ -14,8 +14,8 @@ from xpulse.local.child import Spec
 from xpulse.local.fakenvml import FakeNvml
 
 _SHAPE: Final = re.compile(r"(?:([0-9]{1,9})x)?([0-9]{1,9})x([0-9]{1,9})")
-_DURATION: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|s|m|h)?")
-_SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, None: 1.0}
+_DURATION: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|s|m|h|d)?")
+_SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, None: 1.0}
 LONGEST_SECONDS: Final = 10 * 365.25 * 86_400
 """More is a typing error, and times in ns have to fit 63 bits."""
 
@@ -83,11 +83,11 @@ def shape(text: str) -> Shape:
 
 
 def duration_seconds(text: str, option: str) -> float:
-    """`90s`, `2m`, `1.5h`, `500ms`, or plain seconds. Raises UsageError."""
+    """`90s`, `2m`, `1.5h`, `7d`, `500ms`, or plain seconds. Raises UsageError."""
     match = _DURATION.fullmatch(text)
     seconds = float(match[1]) * _SECONDS[match[2]] if match else 0.0
     if not 0 < seconds <= LONGEST_SECONDS:
-        raise UsageError(f"{option} {text!r}: give a duration above zero, at most ten years, as in 150s, 5m or 1h")
+        raise UsageError(f"{option} {text!r}: give a duration above zero, at most ten years, as in 150s, 5m, 1h or 7d")
     return seconds
 
 

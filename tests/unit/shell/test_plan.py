@@ -21,12 +21,12 @@ def test_shapes() -> None:
             shape(bad)
 
 
-@pytest.mark.parametrize(("text", "seconds"), [("150s", 150), ("2m", 120), ("1.5h", 5400), ("500ms", 0.5), ("7", 7)])
+@pytest.mark.parametrize(("text", "seconds"), [("150s", 150), ("2m", 120), ("1.5h", 5400), ("500ms", 0.5), ("7", 7), ("7d", 604_800)])
 def test_durations(text: str, seconds: float) -> None:
     assert duration_seconds(text, "--for") == seconds
 
 
-@pytest.mark.parametrize("text", ["", "0s", "-3s", "soon", "5d", "1s\n", "\u0661s", "999999999h", "9" * 400])
+@pytest.mark.parametrize("text", ["", "0s", "-3s", "soon", "5w", "1s\n", "\u0661s", "999999999h", "9" * 400])
 def test_bad_durations(text: str) -> None:
     with pytest.raises(UsageError, match="--for"):
         duration_seconds(text, "--for")
