@@ -9,15 +9,19 @@ from streams.rules.condition import (
     Anomalous,
     Below,
     BitsSet,
+    Bursting,
     Condition,
     Equals,
     Forecasted,
+    Ghost,
     Guard,
     Happened,
     Increases,
     Limit,
     RatioAbove,
+    Residual,
     Silent,
+    Unlike,
 )
 
 
@@ -64,10 +68,29 @@ def condition(when: Condition) -> str:
             likely = f"{when.probability_ratio * 100:g} %"
             return f"`{when.metric}` is forecast to cross its limit within {seconds(when.within_seconds)}, probability at least {likely}"
         case Anomalous():
-            names = ", ".join(f"`{metric}`" for metric in when.metrics)
-            return f"one of {names} has an anomaly score above {when.score:g}, until below {when.clear_score:g}"
+            return f"one of {_names(when.metrics)} has an anomaly score above {when.score:g}, until below {when.clear_score:g}"
+        case Bursting():
+            return f"one of {_names(when.counters)} grows with a burst score above {when.score:g}, until below {when.clear_score:g}"
+        case Unlike():
+            others = "of its node" if when.among == "node" else "of its model on other nodes"
+            return (
+                f"one of {_names(when.metrics)} is {when.side} that of others {others} under like load, "
+                f"score above {when.score:g}, until below {when.clear_score:g}"
+            )
+        case Residual():
+            return f"{_names(when.metrics)} do not go together, score above {when.score:g}, until below {when.clear_score:g}"
+        case Ghost():
+            least, unknown = (f"{size / 2**20:g} MiB" for size in (when.memory_below_bytes, when.unknown_memory_below_bytes))
+            return (
+                f"`utilization_ratio` above {when.busy_above:g} with less than {least} of memory used and no process, "
+                f"or less than {unknown} where processes are not known, and no owner"
+            )
         case other:
             assert_never(other)
+
+
+def _names(names: tuple[str, ...]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def _limit(limit: Limit) -> str:

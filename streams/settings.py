@@ -36,17 +36,11 @@ class Detect(Section):
     valid_seconds: float = Field(default=45.0, gt=0)
     """How long a finding stays true without being repeated; past it the signal is lost."""
 
-    ewma_half_life_seconds: float = Field(default=300.0, gt=0)
-    """Age at which a value counts half in the mean and the variance of the anomaly detector."""
+    point_seconds: float = Field(default=10.0, ge=1, le=300)
+    """The detectors of anomalies, bursts and unlike devices judge means over this long; a value that comes less often is judged at once."""
 
-    ewma_warm_up_samples: int = Field(default=60, ge=2)
-    """Samples that a series needs before it can be called anomalous."""
-
-    ewma_winsor_sigmas: float = Field(default=4.0, gt=0)
-    """A value further off than this is clipped to it before it moves the mean, so that a fault does not become the norm."""
-
-    ewma_limit_sigmas: float = Field(default=6.0, gt=0)
-    """Distance from the mean, in standard deviations, at which the score is 0.5: the boundary of anomalous."""
+    seasonal: bool = False
+    """Also learn what is usual at each hour of the day; takes 0.4 KiB more memory for each value that is watched."""
 
     explain_seconds: float = Field(default=600.0, ge=0)
     """How long a deploy, restart, maintenance or new configuration explains an anomaly that begins after it; one that lasts longer is

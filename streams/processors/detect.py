@@ -10,13 +10,15 @@ from schemas.codec import decode, encode
 from schemas.flow import DeadLetter, Emitted, Partition, Reader, Record, Rejected, Tick
 from schemas.identity import device_entity, finding_key, node_key, partition_of
 from schemas.telemetry import v1
-from streams.operators.detect import events, explained, forecasts, restored, samples, services, silence
+from streams.operators.detect import events, explained, fleetwide, forecasts, restored, samples, services, silence
 from streams.operators.detect.clocks import Clocks
 from streams.operators.detect.columns import Taken
-from streams.operators.detect.ewma import Ewma
+from streams.operators.detect.fleet import is_whole
 from streams.operators.detect.labels import Labels
+from streams.operators.detect.levels import LevelKey
 from streams.operators.detect.roster import Removed, Roster, ended, ended_samples
-from streams.operators.detect.samples import Times
+from streams.operators.detect.samples import Standing, Times
+from streams.operators.detect.scoring import Detectors
 from streams.rules import load_rules
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
     from google.protobuf.message import Message
 
+    from streams.operators.detect.fleet import Device
     from streams.operators.detect.samples import Samples
     from streams.rules import Rule
     from streams.settings import Detect
@@ -38,7 +41,7 @@ _MAINTENANCE: Final = {
 }
 
 
-_OF_A_NODE: Final = (v1.SampleBatch, v1.AttributedBatch, v1.DeviceEvent, v1.InferenceWindow, v1.Forecast)
+_OF_A_NODE: Final = (v1.SampleBatch, v1.AttributedBatch, v1.DeviceEvent, v1.InferenceWindow, v1.Forecast, v1.PeerStats)
 
 
 class DetectProcessor:
@@ -58,6 +61,7 @@ class DetectProcessor:
         topics.INFERENCE,
         topics.FORECASTS,
         topics.INVENTORY,
+        topics.PEER_STATS,
     )
     silent_rebuild: Final = True
 
@@ -65,7 +69,7 @@ class DetectProcessor:
         self,
         rules: Sequence[Rule],
         *,
-        ewma: Ewma,
+        detectors: Detectors,
         times: Times,
         silence_seconds: float,
         context_events: int,
@@ -78,17 +82,19 @@ class DetectProcessor:
         self._is_mine: Callable[[str, str], bool] = lambda *_: False
         self._labels = Labels(context_events)
         self._clocks = Clocks()
-        self._samples = samples.start(rules, ewma, times)
-        self._services = services.start(rules, ewma, times)
+        self._samples = samples.start(rules, detectors, times)
+        self._services = services.start(rules, times)
         self._silence = silence.start(rules, silence_seconds, times)
         self._events = events.start(rules, times)
         self._forecasts = forecasts.start(rules, times)
+        self._fleetwide = fleetwide.start(rules, detectors.peers, times)
         self._explained = explained.Explained(round(explain_seconds * 1e9), owners=self._owners)
         self._counts: Counter[str] = Counter()
         self._next_look_ns = 0
         labels, fleet = self._labels, self._samples.fleet
         self._samples.about = labels.about_device
         self._samples.owner = lambda d: labels.owner(d.node.cluster, d.node.name, d.uid)
+        self._samples.standing = self._standing
         self._events.about = lambda event, entity: labels.about_event(event, entity, fleet)
         self._events.owner = lambda event: labels.owner(event.cluster, event.node, event.uid)
         self._forecasts.about = lambda forecast: labels.about_forecast(forecast, fleet)
@@ -99,12 +105,7 @@ class DetectProcessor:
         """From the settings of the role and of all streams. Raises RulesError where the rules cannot be used."""
         return cls(
             load_rules(settings.rules),
-            ewma=Ewma(
-                half_life_ns=settings.ewma_half_life_seconds * 1e9,
-                warm_up=settings.ewma_warm_up_samples,
-                winsor_sigmas=settings.ewma_winsor_sigmas,
-                limit_sigmas=settings.ewma_limit_sigmas,
-            ),
+            detectors=Detectors.every(settings.point_seconds, seasonal=settings.seasonal),
             times=Times(round(settings.repeat_seconds * 1e9), round(settings.valid_seconds * 1e9)),
             silence_seconds=settings.silence_seconds,
             context_events=settings.context_events_per_entity,
@@ -182,6 +183,7 @@ class DetectProcessor:
         windows: list[v1.InferenceWindow] = []
         device_events: list[v1.DeviceEvent] = []
         foretold: list[v1.Forecast] = []
+        told: list[v1.PeerStats] = []
         found: list[v1.Finding] = []
         for record in records:
             try:
@@ -217,6 +219,8 @@ class DetectProcessor:
                     windows.append(message)
                 case v1.Forecast():
                     foretold.append(message)
+                case v1.PeerStats():
+                    told.append(message)
                 case _:
                     letters.append(DeadLetter(record, f"detect does not read {record.topic}"))
         found += silence.step(self._silence, heard)[1]
@@ -225,12 +229,14 @@ class DetectProcessor:
         found += samples.step(self._samples, batches)[1]
         found += services.step(self._services, windows)[1]
         found += events.step(self._events, self._seen())[1]
-        return [*letters, *self._outs(found)]
+        found += fleetwide.step(self._fleetwide, told)[1]
+        return [*letters, *self._outs(found), *self._told()]
 
     def tick(self, tick: Tick) -> Sequence[Emitted]:
         found = silence.step(self._silence, [tick])[1]
         found += events.step(self._events, [tick])[1]
         found += forecasts.step(self._forecasts, [tick])[1]
+        found += fleetwide.step(self._fleetwide, [tick])[1]
         if tick.at_ns >= self._next_look_ns:
             self._next_look_ns = tick.at_ns + _LOOK_NS
             self._counts["forgotten_devices_total"] += samples.forget_older(self._samples, tick.at_ns - FORGET_NS)
@@ -244,6 +250,21 @@ class DetectProcessor:
             self._labels.placed(finding)
         for finding in explained.step(self._explained, found)[1]:
             yield encode(topics.FINDINGS, finding_key(finding.rule, finding.entity), finding)
+
+    def _told(self) -> Iterable[Emitted]:
+        """What this process has to say of its devices to the one that compares those of a model."""
+        stats, self._samples.stats = self._samples.stats, []
+        for told in stats:
+            yield encode(topics.PEER_STATS, f"{told.cluster}/{told.model}".encode(), told)
+
+    def _standing(self, device: Device) -> Sequence[Standing]:
+        """Rules of events and forecasts that stand for a device."""
+        entity, cluster = device_entity(device.uid), device.node.cluster
+        found = [Standing(e.rule.name) for e in self._events.rules if LevelKey(e.rule.name, cluster, entity) in self._events.levels]
+        for rule, when in self._forecasts.rules:
+            if LevelKey(rule.name, cluster, entity) in self._forecasts.levels:
+                found.append(Standing(rule.name, when.metric))
+        return found
 
     def _owners(self, finding: v1.Finding) -> Iterable[v1.Workload]:
         if not finding.entity.startswith("device/"):
@@ -283,7 +304,7 @@ class DetectProcessor:
             return
         if isinstance(said, v1.DeviceInfo):
             device = self._samples.fleet.device(self._samples.fleet.node(said.cluster, said.node), said.uid)
-            device.index, device.model = said.index, said.model
+            device.index, device.model, device.whole = said.index, said.model, is_whole(said)
         self._labels.listed(said)
         # a simulated node that was never heard is a fleet that is not simulated today, not an incident
         if not said.simulated:
@@ -298,7 +319,7 @@ class DetectProcessor:
         devices = [] if node is None else [d for d in node.devices.values() if uid in ("", d.uid)]
         entity = device_entity(uid) if uid else ""
         found = ended_samples(self._samples, devices, at_ns)
-        for levels in (self._silence.levels, self._events.levels, self._forecasts.levels):
+        for levels in (self._silence.levels, self._events.levels, self._forecasts.levels, self._fleetwide.levels):
             found += ended(levels, cluster, name, at_ns, entity)
         if not uid:
             self._forget(cluster, name)
@@ -318,5 +339,5 @@ class DetectProcessor:
         self._labels.forget(cluster, node)
         self._clocks.forget(cluster, node)
         self._silence.nodes.pop((cluster, node), None)
-        for levels in (self._silence.levels, self._events.levels, self._forecasts.levels):
+        for levels in (self._silence.levels, self._events.levels, self._forecasts.levels, self._fleetwide.levels):
             levels.forget(cluster, node)

@@ -2,93 +2,24 @@
 
 from __future__ import annotations
 
-import difflib
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from schemas.catalogue import BY_NAME, metric
 from schemas.section import Section
-from schemas.telemetry import v1
-
-SERVICE_METRICS: Final = {"requests_running": "{request}", "requests_waiting": "{request}", "kv_cache_used_ratio": "1"}
-"""Gauges of an InferenceWindow that a service rule may look at, and their units."""
-
-EVENT_KINDS: Final = {
-    n.removeprefix("DEVICE_EVENT_KIND_").lower(): v
-    for n, v in v1.DeviceEventKind.items()
-    if v != v1.DeviceEventKind.DEVICE_EVENT_KIND_UNSPECIFIED
-}
-EVENT_CLASSES: Final = {
-    n.removeprefix("EVENT_CLASS_").lower(): v for n, v in v1.EventClass.items() if v != v1.EventClass.EVENT_CLASS_UNSPECIFIED
-}
-EVENT_SEVERITIES: Final = {n.removeprefix("SEVERITY_").lower(): v for n, v in v1.Severity.items() if v != v1.Severity.SEVERITY_UNSPECIFIED}
-THROTTLE_BITS: Final = {n.removeprefix("THROTTLE_REASON_").lower(): v for n, v in v1.ThrottleReason.items()}
-
-
-def _nearest(name: str, names: Any) -> str:
-    near = difflib.get_close_matches(name, names, n=3)
-    return f"nearest: {', '.join(near)}" if near else f"one of: {', '.join(sorted(names))}"
-
-
-def _any_metric(name: str) -> str:
-    if name not in SERVICE_METRICS:
-        try:
-            metric(name)
-        except KeyError as error:
-            raise ValueError(error.args[0]) from None
-    return name
-
-
-def _metric_of_kind(kind: str) -> AfterValidator:
-    def check(name: str) -> str:
-        if metric(name).kind != kind:
-            fit = ", ".join(m.name for m in BY_NAME.values() if m.kind == kind)
-            raise ValueError(f"{name} is a {metric(name).kind}, this condition needs a {kind}: {fit}")
-        return name
-
-    return AfterValidator(check)
-
-
-def _device_metric(name: str) -> str:
-    try:
-        return metric(name).name
-    except KeyError as error:
-        raise ValueError(error.args[0]) from None
-
-
-def _event_kind(name: str) -> str:
-    if name not in EVENT_KINDS:
-        raise ValueError(f"no device event {name!r}; {_nearest(name, EVENT_KINDS)}")
-    return name
-
-
-def _event_class(name: str) -> str:
-    if name not in EVENT_CLASSES:
-        raise ValueError(f"no event class {name!r}; {_nearest(name, EVENT_CLASSES)}")
-    return name
-
-
-def _event_severity(name: str) -> str:
-    if name not in EVENT_SEVERITIES:
-        raise ValueError(f"no severity {name!r}; {_nearest(name, EVENT_SEVERITIES)}")
-    return name
-
-
-def _throttle_bit(name: str) -> str:
-    if name not in THROTTLE_BITS:
-        raise ValueError(f"no throttle reason {name!r}; {_nearest(name, THROTTLE_BITS)}")
-    return name
-
-
-AnyMetric = Annotated[str, AfterValidator(_any_metric)]
-DeviceMetric = Annotated[str, AfterValidator(_device_metric)]
-Counter = Annotated[DeviceMetric, _metric_of_kind("counter")]
-BitSet = Annotated[DeviceMetric, _metric_of_kind("set")]
-EventKind = Annotated[str, AfterValidator(_event_kind)]
-EventClass = Annotated[str, AfterValidator(_event_class)]
-EventSeverity = Annotated[str, AfterValidator(_event_severity)]
-Bit = Annotated[str, AfterValidator(_throttle_bit)]
+from streams.rules.vocabulary import (
+    THROTTLE_BITS,
+    AnyMetric,
+    Bit,
+    BitSet,
+    Counter,
+    DeviceMetric,
+    EventClass,
+    EventKind,
+    EventSeverity,
+    Gauge,
+    PeerMetric,
+)
 
 
 class Limit(Section):
@@ -276,21 +207,98 @@ class Forecasted(Section):
         return self
 
 
-class Anomalous(Section):
-    """At least one of the metrics is far from what it usually is; scores are 0-1 and 0.5 is the boundary."""
+class _Scored(Section):
+    """Judged by a detector. Scores are 0-1, and 0.5 is the boundary of every one of them."""
 
-    type: Literal["anomaly"]
-    metrics: tuple[DeviceMetric, ...] = Field(min_length=1)
     score: float = Field(default=0.5, gt=0, lt=1)
+    """Where it becomes odd."""
+
     clear_score: float = Field(default=0.35, ge=0, lt=1)
+    """Where it stops being odd."""
 
     @model_validator(mode="after")
-    def _hysteresis(self) -> Anomalous:
+    def _hysteresis(self) -> Self:
         if self.clear_score > self.score:
             raise ValueError("clear_score lies above score; put it below")
         return self
 
 
+class Anomalous(_Scored):
+    """At least one of the metrics is far from what it usually is."""
+
+    type: Literal["anomaly"]
+    metrics: tuple[DeviceMetric, ...] = Field(min_length=1)
+
+
+class Bursting(_Scored):
+    """At least one of the counters grows as its own past makes very unlikely."""
+
+    type: Literal["burst"]
+    counters: tuple[Counter, ...] = Field(min_length=1)
+
+
+class Unlike(_Scored):
+    """For minutes, at least one of the metrics lies to one side of those of other devices of its kind under like load."""
+
+    type: Literal["peer"]
+    metrics: tuple[PeerMetric, ...] = Field(min_length=1)
+    side: Literal["below", "above"]
+    """On which side of the others it is odd."""
+
+    among: Literal["node", "model"] = "node"
+    """The others: of the same node, or of the same model anywhere in the cluster, for what the node itself does not show."""
+
+
+class Residual(_Scored):
+    """The metrics, each of which may look well, do not go together as they do on the other devices of its model in the node."""
+
+    type: Literal["residual"]
+    metrics: tuple[Gauge, ...] = Field(min_length=4)
+
+    @model_validator(mode="after")
+    def _distinct(self) -> Self:
+        if len(set(self.metrics)) != len(self.metrics):
+            raise ValueError("a metric is named twice; name each once")
+        return self
+
+
+class Ghost(Section):
+    """The device says that it is busy, with nothing in its memory, and nobody is known to use it."""
+
+    type: Literal["ghost"]
+    busy_above: float = Field(default=0.95, gt=0, lt=1)
+    """Utilisation above which it is busy."""
+
+    memory_below_bytes: int = Field(default=1 << 30, gt=0)
+    """Used memory below which there is nothing in it but the context of a process that is gone."""
+
+    unknown_memory_below_bytes: int = Field(default=1 << 26, gt=0)
+    """The same where nobody could say whether a process uses it: below what any process takes."""
+
+    @model_validator(mode="after")
+    def _stricter(self) -> Ghost:
+        if self.unknown_memory_below_bytes > self.memory_below_bytes:
+            raise ValueError("unknown_memory_below_bytes lies above memory_below_bytes; put it below")
+        return self
+
+
 Condition = Annotated[
-    Above | Below | RatioAbove | Equals | Increases | BitsSet | Silent | Happened | Forecasted | Anomalous, Field(discriminator="type")
+    Above
+    | Below
+    | RatioAbove
+    | Equals
+    | Increases
+    | BitsSet
+    | Silent
+    | Happened
+    | Forecasted
+    | Anomalous
+    | Bursting
+    | Unlike
+    | Residual
+    | Ghost,
+    Field(discriminator="type"),
 ]
+
+SCORED: Final = (Anomalous, Bursting, Unlike, Residual)
+"""Judged by a score."""

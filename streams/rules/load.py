@@ -56,6 +56,13 @@ def parse_rules(document: Any, file: str) -> tuple[Rule, ...]:
         if any(rule.name == other.name for other in rules):
             faults.append(f"{where}: key name: used twice; give one of them another name")
         rules.append(rule)
+    names = {rule.name for rule in rules}
+    for rule in rules:
+        for name in rule.unless:
+            if name not in names or name == rule.name:
+                near = difflib.get_close_matches(name, names - {rule.name}, n=1)
+                hint = f"; did you mean {near[0]}?" if near else ""
+                faults.append(f"{file}: rule {rule.name!r}: key unless: no other rule {name!r}{hint}")
     if faults:
         raise RulesError("\n".join(faults))
     return tuple(rules)

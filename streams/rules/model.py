@@ -9,7 +9,8 @@ from pydantic import Field, field_validator, model_validator
 
 from schemas.section import Section
 from schemas.telemetry import v1
-from streams.rules.condition import SERVICE_METRICS, Above, Below, Condition, Happened, Silent
+from streams.rules.condition import Above, Below, Condition, Forecasted, Happened, Silent
+from streams.rules.vocabulary import SERVICE_METRICS
 
 Severity = Literal["info", "warning", "critical"]
 Mode = Literal["shadow", "notify"]
@@ -18,8 +19,10 @@ WORDS: Final = frozenset(
     (
         "cluster",
         "code",
+        "detector",
         "entity",
         "eta",
+        "expected",
         "index",
         "limit",
         "metric",
@@ -28,6 +31,7 @@ WORDS: Final = frozenset(
         "owner",
         "probability",
         "rule",
+        "score",
         "text",
         "uid",
         "value",
@@ -66,6 +70,9 @@ class Rule(Section):
     mode: Mode = "notify"
     """`shadow`: evaluated and stored, never notified."""
 
+    unless: tuple[str, ...] = ()
+    """Names of rules that say as much or more: while one of them stands for the same device, this one is not raised."""
+
     runbook: str = ""
     """Where the remedy is written."""
 
@@ -103,6 +110,8 @@ class Rule(Section):
             limits = (self.when.limit, self.when.clear)
             if self.when.guard is not None or any(limit.of is not None for limit in limits):
                 raise ValueError("a service rule compares with a number only; drop guard and `of`")
+        if self.unless and (self.entity != "device" or isinstance(self.when, Happened | Forecasted)):
+            raise ValueError("unless is asked of rules about a device's readings only; drop it")
         return self
 
     @property

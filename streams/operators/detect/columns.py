@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from schemas.catalogue import BY_NAME
 from schemas.telemetry import v1
 from schemas.wire import FIXED32, FIXED64, LENGTH, VARINT, Buffer, Unusual
+from streams.operators.detect.fleet import is_whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +37,11 @@ class Taken(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """N device samples in the order they came. `values` (N, M) is NaN where not due; `absent` marks what was said to be absent."""
+    """N device samples in the order they came. `values` (N, M) is NaN where not due; `absent` marks what was said to be absent.
+
+    `batch` (N,) numbers the batches they came in; None: each node in one at most. `users` (N,): processes on each device, NaN where its
+    batch had no list of them.
+    """
 
     devices: list[Device]
     rows: NDArray[np.intp]
@@ -43,6 +49,8 @@ class Columns(NamedTuple):
     epoch: NDArray[np.int64]
     values: NDArray[np.float64]
     absent: NDArray[np.bool_] | None
+    batch: NDArray[np.intp] | None = None
+    users: NDArray[np.float64] | None = None
 
 
 class _Read(NamedTuple):
@@ -77,6 +85,8 @@ class Reader:
             epoch=np.repeat(np.array([hash((t.batch.boot_id, t.batch.driver_epoch)) for t in taken], np.int64), read.counts),
             values=read.values,
             absent=absent,
+            batch=np.repeat(np.arange(len(taken)), read.counts),
+            users=_users(taken, read),
         )
 
     def _from_messages(self, taken: Sequence[Taken], fleet: Fleet) -> _Read:
@@ -171,6 +181,24 @@ class Reader:
 
 def _identify(device: Device, sample: v1.DeviceSample) -> None:
     device.index, device.model = sample.index, sample.info.model or device.model
+    if sample.HasField("info"):
+        device.whole = is_whole(sample.info)
+
+
+def _users(taken: Sequence[Taken], read: _Read) -> NDArray[np.float64] | None:
+    """How many processes each device has by the lists in these batches."""
+    if not any(batch.processes_taken for batch, _ in taken):
+        return None
+    users = np.full(len(read.devices), np.nan)
+    first = 0
+    for (batch, _), count in zip(taken, read.counts, strict=True):
+        if batch.processes_taken:
+            on = Counter(process.device_uid for process in batch.processes)
+            for place in range(first, first + count):
+                uid = read.devices[place].uid
+                users[place] = np.nan if uid in batch.processes_unknown else on[uid]
+        first += count
+    return users
 
 
 def _number(raw: NDArray[np.uint64] | NDArray[np.uint32], wire: str) -> NDArray[np.float64]:

@@ -13,7 +13,8 @@ from schemas.values import name_of
 from schemas.xid import catalogue
 from streams.operators.detect.findings import About, finding
 from streams.operators.detect.levels import LevelKey, Levels
-from streams.rules.condition import EVENT_CLASSES, EVENT_KINDS, EVENT_SEVERITIES, Happened
+from streams.rules.condition import Happened
+from streams.rules.vocabulary import EVENT_CLASSES, EVENT_KINDS, EVENT_SEVERITIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

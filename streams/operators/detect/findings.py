@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, assert_never
 
@@ -9,25 +10,47 @@ from schemas.catalogue import BY_NAME
 from schemas.telemetry import v1
 from streams.operators.detect.wording import quantity
 from streams.rules.condition import (
-    SERVICE_METRICS,
     Above,
     Anomalous,
     Below,
     BitsSet,
+    Bursting,
     Equals,
     Forecasted,
+    Ghost,
     Happened,
     Increases,
     RatioAbove,
+    Residual,
     Silent,
+    Unlike,
 )
+from streams.rules.vocabulary import SERVICE_METRICS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from streams.rules.model import Rule
 
 UNKNOWN: Final = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a detector says: score 0-1, its name, and the band that was expected in the unit of the value (NaN: none)."""
+
+    score: float
+    detector: str
+    low: float = math.nan
+    high: float = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Recent values, oldest first, `step_ns` apart, the last one now; NaN where nothing is known."""
+
+    values: Sequence[float]
+    step_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +79,8 @@ def finding(
     unit: str = "",
     words: Mapping[str, str] | None = None,
     evidence: Mapping[str, str] | None = None,
+    judged: Judged | None = None,
+    shape: Shape | None = None,
 ) -> v1.Finding:
     """A Finding of `rule`; `value` and `limit` are in the metric's unit, or in `unit` where there is no metric."""
     known, ratio = unit_of(metric)
@@ -65,6 +90,8 @@ def finding(
         said["value"] = quantity(value, unit, ratio=ratio)
     if limit is not None:
         said["limit"] = quantity(limit, unit, ratio=ratio)
+    if judged is not None:
+        said |= {"score": f"{judged.score:.2f}", "detector": judged.detector, "expected": _band(judged, unit, ratio=ratio)}
     said |= about.words
     said |= words or {}
     made = v1.Finding(
@@ -89,7 +116,16 @@ def finding(
         runbook=rule.runbook,
         mode=rule.mode_number,
     )
-    for name in ("value", "limit", "node", "index", "model"):
+    if judged is not None:
+        made.score, made.detector = judged.score, judged.detector
+        if not math.isnan(judged.low):
+            made.expected_low = judged.low
+        if not math.isnan(judged.high):
+            made.expected_high = judged.high
+    if shape is not None and len(shape.values):
+        made.recent.extend(shape.values)
+        made.recent_step_ns = shape.step_ns
+    for name in ("value", "limit", "score", "detector", "expected", "node", "index", "model"):
         if name in said:
             made.evidence[name] = said[name]
     for name, text in {**about.evidence, **(evidence or {})}.items():
@@ -106,6 +142,19 @@ def unit_of(metric: str) -> tuple[str, bool]:
     return "", False
 
 
+def _band(judged: Judged, unit: str, *, ratio: bool) -> str:
+    low, high = (None if math.isnan(x) else quantity(x, unit, ratio=ratio) for x in (judged.low, judged.high))
+    match low, high:
+        case None, None:
+            return UNKNOWN
+        case None, _:
+            return f"at most {high}"
+        case _, None:
+            return f"at least {low}"
+        case _:
+            return f"{low} to {high}"
+
+
 class _Words(dict[str, str]):
     def __missing__(self, word: str) -> str:
         return UNKNOWN
@@ -113,9 +162,9 @@ class _Words(dict[str, str]):
 
 def _kind(rule: Rule) -> v1.FindingKind:
     match rule.when:
-        case Above() | Below() | RatioAbove() | Equals() | Increases() | BitsSet():
+        case Above() | Below() | RatioAbove() | Equals() | Increases() | BitsSet() | Bursting() | Ghost():
             return v1.FindingKind.FINDING_KIND_THRESHOLD
-        case Anomalous():
+        case Anomalous() | Unlike() | Residual():
             return v1.FindingKind.FINDING_KIND_ANOMALY
         case Silent():
             return v1.FindingKind.FINDING_KIND_SILENCE

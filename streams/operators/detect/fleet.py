@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from schemas.telemetry import v1
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -13,18 +15,22 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Device:
-    """A device in a node's slot; `row` is its row in the table of series."""
+    """A device in a node's slot; `row` is its row in the table of series. `whole`: an accelerator, and no partition of one."""
 
     node: Node
     uid: str
     row: int
     index: int | None = None
     model: str = ""
+    whole: bool = True
 
 
 @dataclass(slots=True)
 class Node:
-    """`taken` is the newest (agent epoch, sequence) of each source: what is at or below it was already evaluated; `newest_ns` its time."""
+    """`taken` is the newest (agent epoch, sequence) of each source: what is at or below it was already evaluated; `newest_ns` its time.
+
+    `point_ns`: when its devices were last compared.
+    """
 
     cluster: str
     name: str
@@ -32,6 +38,12 @@ class Node:
     devices: dict[str, Device] = field(default_factory=dict)
     taken: dict[str, tuple[int, int]] = field(default_factory=dict)
     newest_ns: dict[str, int] = field(default_factory=dict)
+    point_ns: int = 0
+
+
+def is_whole(info: v1.DeviceInfo) -> bool:
+    """Whether it is an accelerator by itself."""
+    return not info.parent_uid and info.kind in (v1.DeviceKind.DEVICE_KIND_UNSPECIFIED, v1.DeviceKind.DEVICE_KIND_ACCELERATOR)
 
 
 class Fleet:

@@ -8,24 +8,31 @@ from typing import TYPE_CHECKING, Final, assert_never
 import numpy as np
 
 from schemas.catalogue import BY_NAME
+from streams.operators.detect import peers
+from streams.operators.detect.channels import Channel, asked, channels, said_already
 from streams.rules.condition import (
-    SERVICE_METRICS,
+    SCORED,
     Above,
     Anomalous,
     Below,
     BitsSet,
+    Bursting,
     Equals,
     Forecasted,
+    Ghost,
     Guard,
     Happened,
     Increases,
     Limit,
     RatioAbove,
+    Residual,
     Silent,
+    Unlike,
 )
+from streams.rules.vocabulary import SERVICE_METRICS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -39,8 +46,8 @@ SERVICE_MAX_AGE_NS: Final = 60_000_000_000
 class Plan:
     """R rules over M metrics. A limit is `held[:, of] * times + plus`; `of` M is a column of ones.
 
-    The left side of rule r is `held[:, left[r]]`, or, at the positions in `increases`, `bits`, `equals` and `anomalies`, what those make of
-    it. `sign` is +1 where odd means above, -1 where it means below.
+    The left side of rule r is `held[:, left[r]]`, or, at the positions in `increases`, `bits`, `equals`, `ghosts` and `scored`, what those
+    make of it. `sign` is +1 where odd means above, -1 where it means below.
     """
 
     rules: tuple[Rule, ...]
@@ -63,10 +70,32 @@ class Plan:
     masks: NDArray[np.int64]
     equals: NDArray[np.intp]
     equal_to: NDArray[np.float64]
+    ghosts: NDArray[np.intp]
+    ghost_memory: NDArray[np.float64]
+    """(2, ghosts): bytes below which there is nothing in it, where nobody uses it and where that is not known."""
+    memory: int
+    """Column of the used memory, where there are ghosts."""
+    scored: Scored
+    unless: NDArray[np.bool_]
+    """(R, R): whether the rule of the column keeps that of the row from being raised."""
+    shown: NDArray[np.intp]
+    """Columns whose recent shape is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """S rules judged by C channels. `metric` (C,), `anomalies`, `bursts`, `peers` (load, limit and reasons included) and `residuals` are
+    columns of the held values; `uses` (S, C): the channels a rule looks at; `said` (C, R): active rules that say already what one says."""
+
+    rules: NDArray[np.intp]
+    channels: tuple[Channel, ...]
+    metric: NDArray[np.intp]
+    uses: NDArray[np.bool_]
+    said: NDArray[np.bool_]
     anomalies: NDArray[np.intp]
-    anomaly_metric: NDArray[np.intp]
-    anomaly_uses: NDArray[np.bool_]
-    """(rules of type anomaly, columns of anomaly_metric): which of them a rule looks at."""
+    bursts: NDArray[np.intp]
+    peers: NDArray[np.intp]
+    residuals: NDArray[np.intp]
 
 
 @dataclass(slots=True)
@@ -77,6 +106,11 @@ class _Side:
     clear: Limit
     guard: Guard | None = None
 
+
+LOAD: Final = "utilization_ratio"
+MEMORY: Final = "memory_used_bytes"
+GHOST_CLEAR_RATIO: Final = 0.9
+"""A ghost that is this much less busy than it takes to be one is none any more."""
 
 _ZERO: Final = Limit(plus=0.0)
 _HALF: Final = Limit(plus=0.5)
@@ -92,16 +126,12 @@ def compile_rules(rules: Sequence[Rule], extra_metrics: Sequence[str] = ()) -> P
             chosen.append(rule)
             sides.append(side)
     names: dict[str, int] = {}
-    anomalous: dict[str, int] = {}
     for rule, side in zip(chosen, sides, strict=True):
-        wanted: list[str | None] = [side.left, side.limit.of, side.clear.of, side.guard.metric if side.guard else None]
-        if isinstance(rule.when, Anomalous):
-            wanted += rule.when.metrics
-            for name in rule.when.metrics:
-                anomalous.setdefault(name, len(anomalous))
-        for needed in wanted:
+        for needed in (side.left, side.limit.of, side.clear.of, side.guard.metric if side.guard else None, *_wanted(rule)):
             if needed is not None:
                 names.setdefault(needed, len(names))
+    if any(isinstance(rule.when, Unlike) for rule in rules):
+        extra_metrics = (*extra_metrics, *peers.METRICS)
     for name in extra_metrics:
         names.setdefault(name, len(names))
     ones = len(names)
@@ -109,11 +139,12 @@ def compile_rules(rules: Sequence[Rule], extra_metrics: Sequence[str] = ()) -> P
     def column(name: str | None) -> int:
         return ones if name is None else names[name]
 
-    where: dict[type, list[int]] = {Increases: [], BitsSet: [], Equals: [], Anomalous: []}
+    where: dict[type, list[int]] = {Increases: [], BitsSet: [], Equals: [], Ghost: []}
     for i, rule in enumerate(chosen):
         where.get(type(rule.when), []).append(i)
     increasing = [r.when for r in chosen if isinstance(r.when, Increases)]
-    anomalies = [r.when for r in chosen if isinstance(r.when, Anomalous)]
+    ghosts = [r.when for r in chosen if isinstance(r.when, Ghost)]
+    scored = _scored(chosen, sides, names, peered=LOAD in names and any(isinstance(rule.when, Unlike) for rule in rules))
     return Plan(
         rules=tuple(chosen),
         metrics=tuple(names),
@@ -135,9 +166,45 @@ def compile_rules(rules: Sequence[Rule], extra_metrics: Sequence[str] = ()) -> P
         masks=np.array([r.when.mask for r in chosen if isinstance(r.when, BitsSet)], np.int64),
         equals=np.array(where[Equals], np.intp),
         equal_to=np.array([r.when.value for r in chosen if isinstance(r.when, Equals)], np.float64),
-        anomalies=np.array(where[Anomalous], np.intp),
-        anomaly_metric=np.array([names[n] for n in anomalous], np.intp),
-        anomaly_uses=np.array([[n in w.metrics for n in anomalous] for w in anomalies], np.bool_).reshape(len(anomalies), len(anomalous)),
+        ghosts=np.array(where[Ghost], np.intp),
+        ghost_memory=np.array([[w.memory_below_bytes for w in ghosts], [w.unknown_memory_below_bytes for w in ghosts]], np.float64),
+        memory=names.get(MEMORY, 0),
+        scored=scored,
+        unless=np.array([[other.name in rule.unless for other in chosen] for rule in chosen], np.bool_).reshape(len(chosen), len(chosen)),
+        shown=np.array(sorted({names[s.left] for s in sides} | set(scored.metric.tolist())), np.intp),
+    )
+
+
+def _wanted(rule: Rule) -> tuple[str, ...]:
+    """Metrics that a rule needs beside those it compares."""
+    match rule.when:
+        case Anomalous() | Residual():
+            return rule.when.metrics
+        case Bursting():
+            return rule.when.counters
+        case Ghost():
+            return (MEMORY,)
+        case _:
+            return ()
+
+
+def _scored(chosen: Sequence[Rule], sides: Sequence[_Side], names: Mapping[str, int], *, peered: bool) -> Scored:
+    found = channels(chosen)
+    judged = [i for i, rule in enumerate(chosen) if isinstance(rule.when, SCORED)]
+
+    def columns(wanted: Iterable[str]) -> NDArray[np.intp]:
+        return np.array([names[name] for name in dict.fromkeys(wanted)], np.intp)
+
+    return Scored(
+        rules=np.array(judged, np.intp),
+        channels=tuple(found),
+        metric=np.array([names[c.metric] for c in found], np.intp),
+        uses=np.array([[c in asked(chosen[i].when) for c in found] for i in judged], np.bool_).reshape(len(judged), len(found)),
+        said=said_already(found, chosen, [s.left for s in sides]),
+        anomalies=columns(c.metric for c in found if c.kind == "usual"),
+        bursts=columns(c.metric for c in found if c.kind == "burst"),
+        peers=columns(peers.METRICS if peered else ()),
+        residuals=columns(m for rule in chosen if isinstance(rule.when, Residual) for m in rule.when.metrics),
     )
 
 
@@ -158,10 +225,14 @@ def _side(rule: Rule) -> _Side | None:
             return _Side(w.metric, 1.0, _ZERO, _ZERO)
         case Equals() as w:
             return _Side(w.metric, 1.0, _HALF, _HALF)
-        case Anomalous() as w:
+        case Ghost() as w:
+            return _Side(LOAD, 1.0, Limit(plus=w.busy_above), Limit(plus=w.busy_above * GHOST_CLEAR_RATIO))
+        case Unlike(among="model"):
+            return None
+        case Anomalous() | Bursting() | Unlike() | Residual() as w:
             # a tie of score and boundary is odd, by the contract of scores: just below it the limit is strict
             just_below = Limit(plus=float(np.nextafter(w.score, 0)))
-            return _Side(w.metrics[0], 1.0, just_below, Limit(plus=w.clear_score))
+            return _Side(asked(w)[0].metric, 1.0, just_below, Limit(plus=w.clear_score))
         case Silent() | Happened() | Forecasted():
             return None
         case other:

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from schemas.catalogue import BY_NAME, state_name, throttle_names
+from schemas.catalogue import BY_NAME
 from schemas.identity import device_entity
-from streams.operators.detect import thresholds
-from streams.operators.detect.columns import Columns, Reader, Taken, rounds
-from streams.operators.detect.findings import About, finding, unit_of
+from streams.operators.detect import peerstats, thresholds
+from streams.operators.detect.channels import family
+from streams.operators.detect.columns import Columns, Reader, Taken
+from streams.operators.detect.described import describe
+from streams.operators.detect.findings import About
 from streams.operators.detect.fleet import Fleet
+from streams.operators.detect.held import Round
 from streams.operators.detect.plan import Plan, compile_rules
+from streams.operators.detect.scoring import Detectors
 from streams.operators.detect.table import Table
-from streams.operators.detect.wording import quantity
-from streams.rules.condition import Anomalous, BitsSet, Equals
+from streams.operators.detect.visits import by_node, ended
+from streams.rules.condition import Anomalous, Ghost, Residual, Unlike
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,10 +29,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from schemas.telemetry import v1
-    from streams.operators.detect.ewma import Ewma
     from streams.operators.detect.fleet import Device
     from streams.operators.detect.thresholds import Cells
     from streams.rules.model import Rule
+
+
+class Standing(NamedTuple):
+    """A rule of events or forecasts that stands for a device; `metric` is that of the forecast."""
+
+    rule: str
+    metric: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +61,16 @@ class Samples:
     """
 
     plan: Plan
-    ewma: Ewma
+    detectors: Detectors
     times: Times
     table: Table = field(default_factory=Table)
     about: Callable[[Device], About] = _nothing_known
     owner: Callable[[Device], v1.Workload | None] = lambda _: None
+    standing: Callable[[Device], Sequence[Standing]] = lambda _: ()
+    tells_peers: bool = False
+    """Whether `stats` are made, for comparing the devices of a model across nodes."""
+    stats: list[v1.PeerStats] = field(default_factory=list)
+    """What was made since somebody took it from here."""
     counts: Counter[str] = field(default_factory=Counter)
     fleet: Fleet = field(init=False)
     reader: Reader = field(init=False)
@@ -63,7 +78,7 @@ class Samples:
     """Columns whose values are always read anew. A full sample repeats the slow ones last read, even of a device that no longer answers."""
 
     def __post_init__(self) -> None:
-        thresholds.define(self.table, self.plan)
+        thresholds.define(self.table, self.plan, self.detectors)
         self.table.define("seen_ns", np.int64, 0)
         self.fleet = Fleet(self.table)
         self.reader = Reader(self.plan.metrics)
@@ -71,9 +86,10 @@ class Samples:
         self.fresh = np.array(fast or range(len(self.plan.metrics)), np.intp)
 
 
-def start(rules: Sequence[Rule], ewma: Ewma, times: Times) -> Samples:
+def start(rules: Sequence[Rule], detectors: Detectors, times: Times) -> Samples:
     """A fresh state for the device rules among `rules`."""
-    return Samples(compile_rules([r for r in rules if r.entity == "device"]), ewma, times)
+    tells = any(isinstance(rule.when, Unlike) and rule.when.among == "model" for rule in rules)
+    return Samples(compile_rules([r for r in rules if r.entity == "device"]), detectors, times, tells_peers=tells)
 
 
 def step(state: Samples, items: Sequence[Taken]) -> tuple[Samples, list[v1.Finding]]:
@@ -92,10 +108,19 @@ def read(state: Samples, items: Sequence[Taken]) -> Columns:
 def take(state: Samples, columns: Columns) -> tuple[Samples, list[v1.Finding]]:
     """The findings of what was read: all that `step` does once the messages are columns."""
     found: list[tuple[int, int, v1.Finding]] = []
-    split = rounds(columns.rows)
+    split = by_node(columns)
     for where in split:
-        given = _round(columns, slice(None) if len(split) == 1 else where)
-        cells, faults = thresholds.evaluate(state.table, state.plan, given, state.ewma, state.times.repeat_ns)
+        given = _round(state, columns, where, whole=len(split) == 1)
+
+        def veto(i: NDArray[np.intp], rule: NDArray[np.intp], metric: NDArray[np.intp]) -> NDArray[np.bool_]:
+            devices = [columns.devices[place] for place in where[i].tolist()]  # noqa: B023 (asked within this turn of the loop)
+            names = [state.plan.metrics[m] for m in metric.tolist()]
+            said = [_vetoed(state, device, r, name) for device, r, name in zip(devices, rule.tolist(), names, strict=True)]
+            return np.array(said, np.bool_)
+
+        cells, faults = thresholds.evaluate(state.table, state.plan, given, state.detectors, state.times.repeat_ns, veto)
+        if state.tells_peers and given.ended is not None:
+            state.stats += peerstats.tell(state.table, columns, where, given.ended, state.detectors.peers)
         seen = ~np.isnan(given.values[:, state.fresh]).all(axis=1)
         state.table["seen_ns"][given.rows[seen]] = given.at_ns[seen]
         if faults:
@@ -115,9 +140,16 @@ def forget_older(state: Samples, than_ns: int) -> int:
     return len(old)
 
 
-def _round(columns: Columns, where: slice | NDArray[np.intp]) -> thresholds.Round:
-    absent = None if columns.absent is None else columns.absent[where]
-    return thresholds.Round(columns.rows[where], columns.at_ns[where], columns.epoch[where], columns.values[where], absent)
+def _round(state: Samples, columns: Columns, where: NDArray[np.intp], *, whole: bool) -> Round:
+    part = slice(None) if whole else where
+    absent = None if columns.absent is None else columns.absent[part]
+    users = None if columns.users is None else columns.users[part]
+    at_ns = columns.at_ns[part]
+    done = None
+    if len(state.plan.scored.peers):
+        devices = columns.devices if whole else [columns.devices[place] for place in where.tolist()]
+        done = ended(devices, at_ns, round(state.detectors.peers.point_seconds * 1e9), state.owner)
+    return Round(columns.rows[part], at_ns, columns.epoch[part], columns.values[part], absent, users, done)
 
 
 def _is_new(state: Samples, batch: v1.SampleBatch) -> bool:
@@ -137,47 +169,40 @@ def _findings(state: Samples, columns: Columns, where: NDArray[np.intp], cells: 
     made = []
     for k in range(len(cells.i)):
         place, r = int(where[cells.i[k]]), int(cells.rule[k])
-        device, rule = columns.devices[place], state.plan.rules[r]
-        column = int(cells.metric[k])
-        metric = state.plan.metrics[column]
-        value = float(cells.value[k])
-        limit: float | None = float(cells.limit[k])
-        held = float(state.table["held"][device.row, column])
-        unit, ratio = unit_of(metric)
-        words: dict[str, str] = {}
-        match rule.when:
-            case BitsSet():
-                words["value"] = ", ".join(throttle_names(int(value))) or "none"
-                limit = None
-            case Equals(value=wanted):
-                value, limit = held, wanted
-            case Anomalous():
-                words["probability"] = f"{value:.2f}"
-                words["value"] = quantity(held, unit, ratio=ratio)
-                limit = rule.when.score
-            case _ if metric in BY_NAME and BY_NAME[metric].states:
-                words["value"] = state_name(BY_NAME[metric], value)
-                limit = None
-            case _:
-                pass
-        evidence = dict(words)
-        if not isinstance(rule.when, BitsSet | Equals) and (past := thresholds.recent(state.table, device.row, column)):
-            evidence["recent"] = " ".join(quantity(x, unit, ratio=ratio) for x in past)
-        at_ns = int(columns.at_ns[place])
-        finding_ = finding(
-            rule,
-            state.about(device),
-            active=bool(cells.active[k]),
-            at_ns=at_ns,
-            since_ns=int(cells.since_ns[k]),
-            valid_until_ns=at_ns + state.times.valid_ns,
-            value=value,
-            limit=limit,
-            metric=metric,
-            words=words,
-            evidence=evidence,
+        device = columns.devices[place]
+        finding = describe(
+            state.table,
+            state.plan,
+            cells,
+            k,
+            row=device.row,
+            at_ns=int(columns.at_ns[place]),
+            valid_ns=state.times.valid_ns,
+            about=state.about(device),
         )
+        if state.plan.rules[r].unless:
+            finding.evidence["beside"] = ", ".join(_beside(state, device, r)) or "nothing else is wrong with it"
         if (owner := state.owner(device)) is not None:
-            finding_.owner.CopyFrom(owner)
-        made.append((place, r, finding_))
+            finding.owner.CopyFrom(owner)
+        made.append((place, r, finding))
     return made
+
+
+def _beside(state: Samples, device: Device, r: int) -> list[str]:
+    """What else stands of a device."""
+    active = [state.plan.rules[o].name for o in np.flatnonzero(state.table["active"][device.row]).tolist() if o != r]
+    return active + [s.rule for s in state.standing(device)]
+
+
+def _vetoed(state: Samples, device: Device, r: int, metric: str) -> bool:
+    """Whether what is known beside the readings speaks against raising a rule: who uses the device, and what events and forecasts say."""
+    rule = state.plan.rules[r]
+    if isinstance(rule.when, Ghost) and state.owner(device) is not None:
+        return True
+    if not rule.unless and not isinstance(rule.when, Anomalous | Residual):
+        return False
+    standing = state.standing(device)
+    if any(s.rule in rule.unless for s in standing):
+        return True
+    # an event shows in every reading, a forecast in those that go with its own
+    return isinstance(rule.when, Anomalous | Residual) and any(not s.metric or family(s.metric) == family(metric) for s in standing)

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from schemas.identity import service_entity
-from streams.operators.detect import thresholds
+from streams.operators.detect import held, thresholds
 from streams.operators.detect.columns import rounds
-from streams.operators.detect.findings import About, finding
+from streams.operators.detect.findings import About, Shape, finding
+from streams.operators.detect.held import Round
 from streams.operators.detect.plan import SERVICE_MAX_AGE_NS, Plan, compile_rules
+from streams.operators.detect.scoring import Detectors
 from streams.operators.detect.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from schemas.telemetry import v1
-    from streams.operators.detect.ewma import Ewma
     from streams.operators.detect.samples import Times
     from streams.rules.model import Rule
+
+
+_NO_DETECTOR: Final = Detectors()
+"""A service's rules compare with limits only; nothing of this is used."""
 
 
 @dataclass(slots=True)
@@ -37,19 +42,18 @@ class Services:
     """State of the operator; `counts`: `nameless` windows and `old_window`s that were skipped."""
 
     plan: Plan
-    ewma: Ewma
     times: Times
     table: Table = field(default_factory=Table)
     services: dict[tuple[str, str], Service] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        thresholds.define(self.table, self.plan)
+        thresholds.define(self.table, self.plan, _NO_DETECTOR)
 
 
-def start(rules: Sequence[Rule], ewma: Ewma, times: Times) -> Services:
+def start(rules: Sequence[Rule], times: Times) -> Services:
     """A fresh state for the service rules among `rules`."""
-    return Services(compile_rules([r for r in rules if r.entity == "service"]), ewma, times)
+    return Services(compile_rules([r for r in rules if r.entity == "service"]), times)
 
 
 def step(state: Services, items: Sequence[v1.InferenceWindow]) -> tuple[Services, list[v1.Finding]]:
@@ -86,11 +90,12 @@ def step(state: Services, items: Sequence[v1.InferenceWindow]) -> tuple[Services
     values[np.isinf(values)] = np.nan
     found: list[tuple[int, int, v1.Finding]] = []
     for where in rounds(rows):
-        given = thresholds.Round(rows[where], at[where], np.zeros(len(where), np.int64), values[where], None)
-        cells, _ = thresholds.evaluate(state.table, state.plan, given, state.ewma, state.times.repeat_ns)
+        given = Round(rows[where], at[where], np.zeros(len(where), np.int64), values[where])
+        cells, _ = thresholds.evaluate(state.table, state.plan, given, _NO_DETECTOR, state.times.repeat_ns)
         for k in range(len(cells.i)):
             place, r = int(where[cells.i[k]]), int(cells.rule[k])
-            window, entity, _, _ = taken[place]
+            window, entity, row, _ = taken[place]
+            column, value = int(cells.metric[k]), float(cells.value[k])
             made = finding(
                 state.plan.rules[r],
                 About(entity, window.cluster, window.node, window.simulated),
@@ -98,10 +103,11 @@ def step(state: Services, items: Sequence[v1.InferenceWindow]) -> tuple[Services
                 at_ns=window.ended_at_ns,
                 since_ns=int(cells.since_ns[k]),
                 valid_until_ns=window.ended_at_ns + state.times.valid_ns,
-                value=float(cells.value[k]),
+                value=value,
                 limit=float(cells.limit[k]),
-                metric=state.plan.metrics[int(cells.metric[k])],
+                metric=state.plan.metrics[column],
                 evidence={"engine": window.engine, "model": window.model, "node": window.node},
+                shape=Shape(held.recent(state.table, state.plan, row, column, at_ns=window.ended_at_ns, value=value), held.RECENT_STEP_NS),
             )
             made.owner.CopyFrom(window.workload)
             found.append((place, r, made))

@@ -12,7 +12,7 @@ from schemas.codec import encode
 from schemas.flow import Partition, Record
 from schemas.identity import node_key, partition_of
 from schemas.telemetry import v1
-from streams.operators.detect import Ewma, Times, samples
+from streams.operators.detect import Detectors, Times, samples
 from streams.operators.detect.columns import Taken
 from streams.operators.detect.samples import Samples
 from streams.rules import Rule
@@ -21,7 +21,7 @@ from streams.rules.load import parse_rules
 SECOND = 1_000_000_000
 EPOCH = 1_700_000_000 * SECOND
 GIB = 2**30
-EWMA = Ewma(half_life_ns=300 * SECOND, warm_up=30, winsor_sigmas=4.0, limit_sigmas=6.0)
+DETECTORS = Detectors()
 TIMES = Times()
 
 
@@ -34,11 +34,11 @@ def rule(when: Mapping[str, Any], name: str = "odd", **more: Any) -> Rule:
 
 
 def state(*rules: Rule) -> Samples:
-    return samples.start(rules, EWMA, TIMES)
+    return samples.start(rules, DETECTORS, TIMES)
 
 
 def sample(uid: str, absent: Mapping[str, int] | None = None, **values: Any) -> v1.DeviceSample:
-    made = v1.DeviceSample(uid=uid)
+    made = v1.DeviceSample(uid=uid, info=values.pop("info", None))
     for name, value in values.items():
         setattr(made, name, value)
     for reason in (absent or {}).items():

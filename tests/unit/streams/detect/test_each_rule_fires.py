@@ -9,9 +9,11 @@ import pytest
 
 from schemas.flow import Tick
 from schemas.telemetry import v1
-from streams.operators.detect import events, forecasts, services, silence
+from streams.operators.detect import events, fleetwide, forecasts, services, silence
+from streams.operators.detect.peers import Peers
+from streams.operators.detect.peerstats import TOLD
 from streams.rules import load_rules
-from tests.unit.streams.detect.given import EWMA, GIB, TIMES, at, batch, run, said, sample, state
+from tests.unit.streams.detect.given import GIB, TIMES, at, batch, run, said, sample, state
 
 RULES = {rule.name: rule for rule in load_rules()}
 NOT_SUPPORTED = v1.AbsenceReason.ABSENCE_REASON_NOT_SUPPORTED
@@ -83,12 +85,57 @@ def predicted(metric: str) -> list[v1.Forecast | Tick]:
 def waiting() -> list[v1.Finding]:
     window = v1.InferenceWindow(cluster="c1", node="n1", started_at_ns=at(-10), ended_at_ns=at(0), requests_waiting=65)
     window.workload.CopyFrom(v1.Workload(namespace="prod", service="chat", pod="p1"))
-    return services.step(services.start([RULES["service_queue_long"]], EWMA, TIMES), [window])[1]
+    return services.step(services.start([RULES["service_queue_long"]], TIMES), [window])[1]
 
 
 def unusual() -> list[v1.Finding]:
-    calm = [batch(s, sample("v:1", power_watts=500.0 + s % 3)) for s in range(60)]
-    return run(state(RULES["device_anomaly"]), *calm, batch(60, sample("v:1", power_watts=90.0)))
+    calm = [batch(10 * s, sample("v:1", power_watts=500.0 + s % 3)) for s in range(300)]
+    return run(state(RULES["device_anomaly"]), *calm, batch(3000, sample("v:1", power_watts=90.0)))
+
+
+def bursting() -> list[v1.Finding]:
+    clean = [batch(60 * s, sample("v:1", ecc_corrected_volatile_errors=0)) for s in range(30)]
+    return run(state(*RULES.values()), *clean, batch(1800, sample("v:1", ecc_corrected_volatile_errors=60)))
+
+
+def beside(metric: str, odd: float) -> list[v1.Finding]:
+    """Four busy cards of one node for five minutes, one of which is odd."""
+    like: Values = {
+        "utilization_ratio": 0.9,
+        "sm_active_ratio": 0.7,
+        "throttle_reasons": 0,
+        "sm_clock_hertz": 1.9e9,
+        "temperature_celsius": 60.0,
+    }
+    found: list[v1.Finding] = []
+    given = state(*RULES.values())
+    for s in range(0, 300, 10):
+        cards = [sample(f"v:{i}", info=v1.DeviceInfo(model="H100"), index=i, **like) for i in range(4)]
+        setattr(cards[2], metric, odd)
+        found += run(given, batch(s, *cards))
+    assert {f.entity for f in found} == {"device/v:2"}
+    return found[:1]
+
+
+def far() -> list[v1.Finding]:
+    """Four nodes of four cards, all cards of one of which are slow."""
+    found: list[v1.Finding] = []
+    given = fleetwide.start(list(RULES.values()), Peers(), TIMES)
+    for s in range(0, 300, 10):
+        for node in ("n1", "n2", "n3", "n4"):
+            clock = 1.4e9 if node == "n3" else 1.9e9
+            cards = [sample(f"{node}:{i}", index=i) for i in range(4)]
+            told = v1.PeerStats(cluster="c1", node=node, model="H100", taken_at_ns=at(s), metric=TOLD)
+            known = {"sm_clock_hertz": clock, "utilization_ratio": 0.9, "power_limit_watts": 700.0}
+            for card in cards:
+                told.devices.add(uid=card.uid, mean=[known.get(name, float("nan")) for name in TOLD])
+            found += fleetwide.step(given, [told])[1]
+    assert {f.node for f in found} == {"n3"}
+    return found[:1]
+
+
+def ghost() -> list[v1.Finding]:
+    return run(state(*RULES.values()), batch(0, sample("v:1", utilization_ratio=1.0, memory_used_bytes=4 * 2**20)))
 
 
 def silent() -> list[v1.Finding]:
@@ -112,6 +159,11 @@ ELSE: Mapping[str, Callable[[], list[v1.Finding]]] = {
     ],
     "service_queue_long": waiting,
     "device_anomaly": unusual,
+    "error_burst": bursting,
+    "slow_card": lambda: beside("sm_clock_hertz", 1.4e9),
+    "hot_card": lambda: beside("temperature_celsius", 75.0),
+    "slow_card_of_model": far,
+    "ghost_card": ghost,
     "node_silent": silent,
 }
 
@@ -134,7 +186,7 @@ def test_it_fires_on_what_it_is_for(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ELSE)
-def test_it_fires_on_its_event_forecast_or_silence(name: str) -> None:
+def test_it_fires_on_its_event_forecast_silence_or_score(name: str) -> None:
     """D93, for what is no reading."""
     assert [(finding.rule, finding.active) for finding in ELSE[name]()] == [(name, True)]
 

@@ -19,7 +19,7 @@ from tests.unit.streams.detect.given import ALL, MemoryReader, at, batch, record
 
 RULES = """rules:
   - {name: odd_power, meaning: M., summary: S, when: {type: anomaly, metrics: [power_watts]}}
-  - {name: hot, meaning: M., summary: S, when: {type: above, metric: temperature_celsius, limit: 80}}
+  - {name: full, meaning: M., summary: S, when: {type: above, metric: memory_used_bytes, limit: 80}}
 """
 JUMP, END, STEP = 6000, 7500, 10
 """Seconds: the power jumps at JUMP and stays; one sample each STEP."""
@@ -54,7 +54,7 @@ def power(since: int = 0, until: int = END, jump: int = JUMP) -> list[Record]:
     made = []
     for s in range(since, until, STEP):
         watts = (300 if s < jump else 650) + 5 * math.sin(s)
-        made.append(record(topics.SAMPLES, batch(s, sample("v:1", power_watts=watts, temperature_celsius=40 if s < jump else 90)), s))
+        made.append(record(topics.SAMPLES, batch(s, sample("v:1", power_watts=watts, memory_used_bytes=40 if s < jump else 90)), s))
     return made
 
 
@@ -96,7 +96,7 @@ def test_a_deploy_holds_it_back_and_nothing_else(make: Make) -> None:
     assert not held.active
     assert held.explained_by == "deploy of service/c1/ai/chat: v2"
     assert held.evidence["context_event"] == "e1"
-    assert [f.active for f in found if f.rule == "hot"][:1] == [True]
+    assert [f.active for f in found if f.rule == "full"][:1] == [True]
 
 
 @pytest.mark.parametrize("service", ["search", ""])
@@ -152,7 +152,7 @@ def listed(info: v1.NodeInfo | v1.DeviceInfo, seconds: float) -> Record:
 
 
 def hot(seconds: float, uid: str = "v:1") -> Record:
-    return record(topics.SAMPLES, batch(seconds, sample(uid, temperature_celsius=90)), seconds)
+    return record(topics.SAMPLES, batch(seconds, sample(uid, memory_used_bytes=90)), seconds)
 
 
 def test_a_finding_says_its_rack_and_of_a_partition_the_board(make: Make) -> None:

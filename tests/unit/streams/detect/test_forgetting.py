@@ -13,7 +13,7 @@ from streams.operators.detect import labels, services
 from streams.operators.detect.labels import Labels
 from streams.processors.detect import FORGET_NS, DetectProcessor
 from streams.settings import Detect
-from tests.unit.streams.detect.given import ALL, EWMA, GIB, SECOND, TIMES, MemoryReader, at, batch, record, rule
+from tests.unit.streams.detect.given import ALL, GIB, SECOND, TIMES, MemoryReader, at, batch, record, rule
 
 DAY = FORGET_NS / SECOND
 
@@ -41,7 +41,7 @@ def test_a_replaced_card_is_forgotten_after_a_day_and_its_row_is_used_again() ->
 
 
 def test_a_service_is_forgotten_when_its_windows_end() -> None:
-    given = services.start([rule({"type": "above", "metric": "requests_waiting", "limit": 5}, entity="service")], EWMA, TIMES)
+    given = services.start([rule({"type": "above", "metric": "requests_waiting", "limit": 5}, entity="service")], TIMES)
     for name, second in (("old", 0), ("new", 100)):
         window = v1.InferenceWindow(cluster="c", node="n", started_at_ns=at(second - 10), ended_at_ns=at(second), requests_waiting=9)
         window.workload.service = name

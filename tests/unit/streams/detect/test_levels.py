@@ -6,7 +6,7 @@ from schemas.flow import Tick
 from schemas.telemetry import v1
 from streams.operators.detect import events, forecasts, services, silence
 from streams.rules import load_rules
-from tests.unit.streams.detect.given import EWMA, TIMES, at, rule, said
+from tests.unit.streams.detect.given import TIMES, at, rule, said
 
 RULES = load_rules()
 
@@ -170,7 +170,7 @@ def window(seconds: float, waiting: float | None, pod: str = "p1", node: str = "
 
 
 def test_a_service_is_as_bad_as_its_worst_instance() -> None:
-    given = services.start([rule({"type": "above", "metric": "requests_waiting", "limit": 64}, entity="service")], EWMA, TIMES)
+    given = services.start([rule({"type": "above", "metric": "requests_waiting", "limit": 64}, entity="service")], TIMES)
     found = services.step(given, [window(0, 100), window(1, 0, "p2"), window(20, 0, "p2"), window(21, 3), window(22, None, "p2")])[1]
     assert said(found) == [(0, "odd", True), (20, "odd", True), (21, "odd", False)]
     assert found[0].entity == "service/c1/prod/chat"
@@ -180,7 +180,7 @@ def test_a_service_is_as_bad_as_its_worst_instance() -> None:
 
 
 def test_a_window_is_taken_once_and_one_without_a_name_is_counted() -> None:
-    given = services.start(RULES, EWMA, TIMES)
+    given = services.start(RULES, TIMES)
     nameless = window(0, 100)
     nameless.workload.service = ""
     services.step(given, [window(0, 100), window(0, 100), nameless])

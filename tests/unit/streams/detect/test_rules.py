@@ -6,7 +6,7 @@ import pytest
 
 from schemas.telemetry import v1
 from streams.rules import RulesError, load_rules
-from streams.rules.condition import EVENT_KINDS, THROTTLE_BITS
+from streams.rules.vocabulary import EVENT_KINDS, THROTTLE_BITS
 
 RULE = """
 rules:
@@ -55,12 +55,22 @@ def test_the_built_in_rules_load_and_their_names_are_the_documented_ones() -> No
         "memory_exhaustion_predicted",
         "temperature_limit_predicted",
         "device_anomaly",
+        "error_burst",
+        "slow_card",
+        "slow_card_of_model",
+        "hot_card",
+        "ghost_card",
         "service_queue_long",
     }
 
 
 def test_only_rules_without_a_sourced_limit_are_shadow() -> None:
-    assert {r.name for r in load_rules() if r.mode == "shadow"} == {"device_anomaly", "service_queue_long", "xid_application"}
+    assert {r.name for r in load_rules() if r.mode == "shadow"} == {
+        "device_anomaly",
+        "service_queue_long",
+        "slow_card_of_model",
+        "xid_application",
+    }
 
 
 def test_every_built_in_rule_names_its_runbook() -> None:
@@ -120,6 +130,12 @@ def test_a_fault_is_said_with_file_rule_key_and_remedy(tmp_path: Path, old: str,
         ("{type: ratio_above, metric: memory_used_bytes, of: memory_total_bytes, limit: 0.9, clear_limit: 0.95}", "put it below"),
         ("{type: forecast, metric: memory_used_bytes, within_seconds: 60, probability_ratio: 0.2}", "clear_probability_ratio lies above"),
         ("{type: anomaly, metrics: [power_watts], score: 0.3}", "clear_score lies above score"),
+        ("{type: burst, counters: [power_watts]}", "power_watts is a gauge, this condition needs a counter"),
+        ("{type: peer, metrics: [fan_ratio], side: below}", "fan_ratio is not compared among devices; one of: dram_active_ratio"),
+        ("{type: peer, metrics: [power_watts]}", "key when.side: missing"),
+        ("{type: residual, metrics: [power_watts, temperature_celsius]}", "key when.metrics"),
+        ("{type: residual, metrics: [power_watts, sm_clock_hertz, fan_ratio, power_watts]}", "a metric is named twice"),
+        ("{type: ghost, memory_below_bytes: 1000}", "unknown_memory_below_bytes lies above memory_below_bytes"),
         ("{type: silent}", "type silent is of a node"),
         ("{type: above, metric: requests_waiting, limit: 3}", "requests_waiting is of a service"),
         ("{type: above, metric: temperature_celsius, limit: {oof: power_watts}}", "key when.limit.oof: unknown"),
@@ -137,6 +153,27 @@ def test_all_faults_of_a_file_are_said_at_once(tmp_path: Path) -> None:
     with pytest.raises(RulesError) as raised:
         load(tmp_path, RULE.replace("type: above", "type: over") + second)
     assert len(str(raised.value).splitlines()) == 2
+
+
+UNLESS = "    unless: [{}]\n    meaning:"
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [("hott", "key unless: no other rule 'hott'"), ("hot", "no other rule 'hot'"), ("warn", "no other rule 'warn'; did you mean warm?")],
+)
+def test_unless_names_another_rule(tmp_path: Path, name: str, wanted: str) -> None:
+    second = RULE.replace("rules:\n", "").replace("name: hot", "name: warm")
+    with pytest.raises(RulesError) as raised:
+        load(tmp_path, RULE.replace("    meaning:", UNLESS.format(name), 1) + second)
+    assert wanted in str(raised.value)
+
+
+def test_unless_is_of_rules_about_readings(tmp_path: Path) -> None:
+    when = "{type: event, raised_by: [lost], cleared_by: [returned]}"
+    text = RULE.replace("{type: above, metric: temperature_celsius, limit: 85, clear_limit: 80}", when)
+    with pytest.raises(RulesError, match="unless is asked of rules about a device's readings only"):
+        load(tmp_path, text.replace("    meaning:", UNLESS.format("warm"), 1))
 
 
 def test_a_name_used_twice_is_refused(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from schemas.telemetry import v1
 from streams.operators.detect import events, forecasts, samples, services, silence
 from streams.operators.detect.columns import Taken
 from streams.rules import load_rules
-from tests.unit.streams.detect.given import EWMA, TIMES, at, batch
+from tests.unit.streams.detect.given import DETECTORS, TIMES, at, batch
 
 RULES = load_rules()
 NODES = ("n1", "n2")
@@ -47,7 +47,7 @@ def batches(draw: st.DrawFn) -> list[v1.SampleBatch]:
 @given(batches(), st.data())
 def test_samples(items: list[v1.SampleBatch], data: st.DataObject) -> None:
     cut = data.draw(st.integers(0, len(items)))
-    one, two, each = (samples.start(RULES, EWMA, TIMES) for _ in range(3))
+    one, two, each = (samples.start(RULES, DETECTORS, TIMES) for _ in range(3))
     taken = [Taken(item) for item in items]
     whole = samples.step(one, taken)[1]
     assert whole == samples.step(two, taken[:cut])[1] + samples.step(two, taken[cut:])[1]
@@ -155,5 +155,5 @@ def windows(draw: st.DrawFn) -> list[v1.InferenceWindow]:
 @given(windows(), st.data())
 def test_services(items: list[v1.InferenceWindow], data: st.DataObject) -> None:
     cut = data.draw(st.integers(0, len(items)))
-    one, two = services.start(RULES, EWMA, TIMES), services.start(RULES, EWMA, TIMES)
+    one, two = services.start(RULES, TIMES), services.start(RULES, TIMES)
     assert services.step(one, items)[1] == services.step(two, items[:cut])[1] + services.step(two, items[cut:])[1]

@@ -144,7 +144,8 @@ def test_a_finding_says_what_it_was_seen_by() -> None:
     assert (f.severity, f.mode, f.runbook) == (v1.Severity.SEVERITY_CRITICAL, v1.AlertMode.ALERT_MODE_SHADOW, "r.md")
     assert (f.hold_ns, f.clear_ns) == (3 * SECOND, 5 * SECOND)
     assert (f.metric, f.unit, f.value, f.limit) == ("temperature_celsius", "Cel", 86.0, 85.0)
-    assert f.evidence["recent"] == "80 °C 85 °C"
+    assert f.evidence["recent"] == "80 °C"
+    assert (list(f.recent), f.recent_step_ns) == ([80.0, 86.0], 10 * SECOND)
 
 
 def test_rows_of_forgotten_nodes_start_fresh() -> None:

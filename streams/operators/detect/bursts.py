@@ -1,0 +1,165 @@
+"""Bursts of error counters: how unlikely the newest growth is for the rate at which this device erred before.
+
+Errors are counted, not measured: a z-score of them means nothing where nearly every reading is zero. The rate of a counter has a Gamma
+posterior that forgets, so the growth to come is negative-binomial, and the score is the tail of that above what came. Errors come in
+clusters; the spread that the counter itself has shown (Pearson's dispersion) scales both sides. Growth is always judged by the time in
+which it came: after an absence that time is long, and nothing is taken for zero.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from streams.operators.detect.tails import log_tail, most_expected
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from streams.operators.detect.table import Table
+
+    Floats = NDArray[np.float64]
+
+PRIOR_COUNT: Final = 0.5
+PRIOR_SECONDS: Final = 600.0
+"""Jeffreys' half a count, over ten minutes."""
+
+PRIOR_DISPERSION: Final = 8.0
+PRIOR_WEIGHT: Final = 2.0
+"""Size of a cluster before the counter has shown its own, and the errors that this counts for: one broken cell is read, and corrected,
+several times."""
+
+MOST_SHAPE: Final = 20.0
+"""However long the history, the rate is never taken to be known better than to 1 / sqrt(20): it moves with load and temperature."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bursts:
+    """`point_seconds`: least time a growth is judged over. `half_life_seconds`: age at which history counts half. `warm_up_seconds`: of
+    history before there is a score. `window_seconds`: of the longer look, for growth too slow to show in one point. `tail`: probability
+    that scores 0.5. `adapt_seconds`: a burst that lasts longer is the rate from then on. `max_age_seconds`: a score is held so long."""
+
+    point_seconds: float = 10.0
+    half_life_seconds: float = 6 * 3600.0
+    warm_up_seconds: float = 600.0
+    window_seconds: float = 600.0
+    tail: float = 1e-8
+    adapt_seconds: float = 3600.0
+    max_age_seconds: float = 180.0
+
+
+class Burst(NamedTuple):
+    """(n, C) each. `score` 0-1, NaN while too little is known or nothing was read for too long; `grown` is what was found in
+    `seconds`, `high` the most that was to be expected in that time (NaN where the score is low: it is costly to find)."""
+
+    score: Floats
+    grown: Floats
+    seconds: Floats
+    high: Floats
+
+
+_LAST, _LAST_NS, _PENDING, _PENDING_S, _COUNT, _SQUARES, _SECONDS, _WINDOW, _RAW, _WINDOW_S, _SINCE_NS = range(11)
+_SCORE, _GROWN, _GROWN_S, _HIGH = range(11, 15)
+_WIDTH: Final = 15
+
+
+def define(table: Table, width: int) -> None:
+    """One column of shape (15, width), 120 bytes a counter, and the counters' epochs. Times in it are exact to 256 ns."""
+    table.define("burst", np.float64, np.nan, _WIDTH, width)
+    table.define("burst_epoch", np.int64, 0, width)
+
+
+def score(
+    table: Table, rows: NDArray[np.intp], at_ns: NDArray[np.int64], epoch: NDArray[np.int64], values: Floats, options: Bursts
+) -> Burst:
+    """Takes counters (n, C) of distinct rows in, NaN where nothing new was said.
+
+    A lower value in a new epoch is a reset: what it shows came since the last reading. In the same epoch it is a fault: what came
+    since is not known, and that time is not counted either.
+    """
+    news = ~np.isnan(values)
+    any_news = news.any(axis=1)
+    if any_news.any():
+        _take(table, rows[any_news], at_ns[any_news], epoch[any_news], values[any_news], options)
+    held = table["burst"][rows]
+    stale = ~(at_ns[:, None] - held[:, _LAST_NS] <= options.max_age_seconds * 1e9)
+    return Burst(np.where(stale, np.nan, held[:, _SCORE]), held[:, _GROWN], held[:, _GROWN_S], held[:, _HIGH])
+
+
+def _take(
+    table: Table, rows: NDArray[np.intp], at_ns: NDArray[np.int64], epoch: NDArray[np.int64], values: Floats, options: Bursts
+) -> None:
+    state = table["burst"][rows]
+    news = ~np.isnan(values)
+    last, last_ns = state[:, _LAST], state[:, _LAST_NS]
+    known = news & ~np.isnan(last)
+    delta = np.where(known, values - np.where(known, last, 0.0), 0.0)
+    back = delta < 0
+    reset = epoch[:, None] != table["burst_epoch"][rows]
+    passed = np.where(known, np.maximum(at_ns[:, None] - np.where(known, last_ns, 0.0), 0.0) * 1e-9, 0.0)
+    lost = back & ~reset
+    delta = np.where(back, np.where(reset, np.where(known, values, 0.0), 0.0), delta)
+    passed[lost] = 0.0
+    state[:, _PENDING:_SINCE_NS] = np.nan_to_num(state[:, _PENDING:_SINCE_NS])
+    state[:, _PENDING] += delta
+    state[:, _PENDING_S] += passed
+    state[:, _LAST] = np.where(news, values, last)
+    state[:, _LAST_NS] = np.where(news, at_ns[:, None], last_ns)
+    table["burst_epoch"][rows] = np.where(news, epoch[:, None], table["burst_epoch"][rows])
+    i, c = np.nonzero(news & (state[:, _PENDING_S] >= options.point_seconds))
+    if len(i):
+        state[i, :, c] = _point(state[i, :, c], at_ns[i].astype(np.float64), options)
+    table["burst"][rows] = state
+
+
+def _point(s: Floats, at_ns: Floats, options: Bursts) -> Floats:
+    """One point of p counters: state (p, 15) judged, then taught."""
+    s = s.copy()
+    grown, seconds = s[:, _PENDING].copy(), s[:, _PENDING_S].copy()
+    s[:, _PENDING] = s[:, _PENDING_S] = 0.0
+    kept = np.exp2(-seconds / options.half_life_seconds)
+    s[:, _COUNT] *= kept
+    s[:, _SQUARES] *= kept
+    history = s[:, _SECONDS] * kept
+    rate = (PRIOR_COUNT + s[:, _COUNT]) / (PRIOR_SECONDS + history)
+    dispersion = np.maximum(1.0, (s[:, _SQUARES] + PRIOR_WEIGHT * PRIOR_DISPERSION) / (s[:, _COUNT] + PRIOR_WEIGHT))
+    shape = np.minimum((PRIOR_COUNT + s[:, _COUNT]) / dispersion, MOST_SHAPE)
+    leak = np.exp(-seconds / options.window_seconds)
+    before = s[:, _WINDOW] * leak
+    s[:, _RAW] = s[:, _RAW] * leak + grown
+    s[:, _WINDOW_S] = s[:, _WINDOW_S] * leak + seconds
+
+    boundary = -math.log(options.tail)
+    spans = np.stack((grown, before + grown)), np.stack((seconds, s[:, _WINDOW_S]))
+    mean = rate * spans[1]
+    # what is below the mean surprises nobody, and there the series converges slowly
+    surprise = -log_tail(np.where(spans[0] > mean, spans[0], 0.0) / dispersion, mean / dispersion, shape)
+    worst = surprise.argmax(axis=0)
+    each = np.arange(len(s))
+    found, span, most = spans[0][worst, each], spans[1][worst, each], surprise[worst, each]
+    warm = history >= options.warm_up_seconds
+    s[:, _SCORE] = np.where(warm, most / (most + boundary), np.nan)
+    s[:, _GROWN], s[:, _GROWN_S] = found, span
+    s[:, _HIGH] = np.nan
+    if (near := np.flatnonzero(warm & (most > boundary / 4))).size:
+        s[near, _HIGH] = dispersion[near] * most_expected((rate * span / dispersion)[near], shape[near], boundary)
+
+    beyond = warm & (most >= boundary)
+    expected = rate * seconds
+    # a burst teaches little, or the next one would be nothing new; and what is over is not looked at for long
+    clip = expected + 3.0 * np.sqrt(dispersion * expected) + dispersion
+    learnt = np.where(beyond, np.minimum(grown, clip), grown)
+    s[:, _WINDOW] = before + learnt
+    s[:, _COUNT] += learnt
+    s[:, _SQUARES] += np.square(learnt - expected)
+    s[:, _SECONDS] = history + seconds
+    since = np.where(beyond, np.where(s[:, _SINCE_NS] > 0, s[:, _SINCE_NS], at_ns), 0.0)
+    s[:, _SINCE_NS] = since
+    usual = beyond & (at_ns - since >= options.adapt_seconds * 1e9)
+    s[usual, _COUNT], s[usual, _SECONDS] = s[usual, _RAW], s[usual, _WINDOW_S]
+    s[usual, _SQUARES] = s[usual, _RAW] * dispersion[usual]
+    s[usual, _SINCE_NS] = 0.0
+    return s
