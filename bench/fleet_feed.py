@@ -62,6 +62,7 @@ class Feed:
     _step: int = 0
     _ahead: int = 0
     _context: dict[int, list[v1.ContextEvent]] = field(default_factory=dict)
+    _usages: dict[Place, tuple[tuple[tuple[int, int], ...], v1.AttributedBatch]] = field(default_factory=dict)
     _changes: dict[NodeRef, set[int]] = field(default_factory=dict)
 
     def inventory(self) -> Iterator[Record]:
@@ -142,12 +143,19 @@ class Feed:
         if number % USAGE_STEPS and self._step not in self._changes.get(node.ref, ()):
             return
         held = open_lives(self.fleet, node.ref, self._step)
-        said = v1.AttributedBatch(cluster=node.cluster, node=node.name, source=VENDOR, taken_at_ns=at_ns, simulated=True)
+        known = self._usages.get(node)
+        if known is None or known[0] != held:
+            known = self._usages[node] = (held, self._attributed(node, held))
+        known[1].taken_at_ns = at_ns
+        yield record(topics.USAGE, node_key(node.cluster, node.name), known[1], at_ns)
+
+    def _attributed(self, node: Place, held: tuple[tuple[int, int], ...]) -> v1.AttributedBatch:
+        said = v1.AttributedBatch(cluster=node.cluster, node=node.name, source=VENDOR, simulated=True)
         for service, _ in held:
             holder = workload(self.fleet.services[service], self.fleet.timeline.life(service, self._step))
             for card in self.fleet.services[service].cards:
                 said.rows.add(uid=self.fleet.layout.devices[card].uid, workload=holder, share_ratio=1.0)
-        yield record(topics.USAGE, node_key(node.cluster, node.name), said, at_ns)
+        return said
 
     def _batch(self, node: Place, number: int, at_ns: int) -> v1.SampleBatch:
         made = v1.SampleBatch(
