@@ -109,6 +109,6 @@ def span(axes: Axes, start: float, end: float, text: str = "", *, colour: str = 
 
 
 def level(axes: Axes, y: float, text: str, *, colour: str = RED) -> None:
-    """A dashed line across, named at its right end."""
+    """A dashed line across, named beside its right end."""
     axes.axhline(y, color=colour, linestyle="--", linewidth=1)
-    axes.text(1.0, y, f"{text} ", transform=axes.get_yaxis_transform(), va="bottom", ha="right", fontsize=8, color=colour)
+    axes.text(1.0, y, f" {text}", transform=axes.get_yaxis_transform(), va="center", ha="left", fontsize=8, color=colour)
