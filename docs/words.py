@@ -66,7 +66,8 @@ def condition(when: Condition) -> str:
             return f"device event {' or '.join(f'`{kind}`' for kind in when.raised_by)}{_which(when)}{_until(when)}"
         case Forecasted():
             likely = f"{when.probability_ratio * 100:g} %"
-            return f"`{when.metric}` is forecast to cross its limit within {seconds(when.within_seconds)}, probability at least {likely}"
+            way = "fall to" if when.direction == "below" else "cross"
+            return f"`{when.metric}` is forecast to {way} its limit within {seconds(when.within_seconds)}, probability at least {likely}"
         case Anomalous():
             return f"one of {_names(when.metrics)} has an anomaly score above {when.score:g}, until below {when.clear_score:g}"
         case Bursting():

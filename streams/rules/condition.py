@@ -193,9 +193,12 @@ class Forecasted(Section):
     """The newest forecast of this metric crosses its limit soon, and has not done so yet."""
 
     type: Literal["forecast"]
-    metric: DeviceMetric
+    metric: AnyMetric
     within_seconds: float = Field(gt=0)
     """The median time to the crossing must be within this."""
+
+    direction: Literal["above", "below"] = "above"
+    """On which side of the limit it hurts, as for the target in `forecasting.targets`."""
 
     probability_ratio: float = Field(default=0.5, gt=0, le=1)
     clear_probability_ratio: float = Field(default=0.3, ge=0, le=1)

@@ -99,12 +99,12 @@ class Rule(Section):
     def _fits_its_entity(self) -> Rule:
         if isinstance(self.when, Silent):
             fit = "node"
-        elif isinstance(self.when, Above | Below) and self.when.metric in SERVICE_METRICS:
+        elif isinstance(self.when, Above | Below | Forecasted) and self.when.metric in SERVICE_METRICS:
             fit = "service"
         else:
             fit = "device"
         if self.entity != fit and not (isinstance(self.when, Happened) and self.entity == "node"):
-            subject = self.when.metric if isinstance(self.when, Above | Below) else f"type {self.when.type}"
+            subject = self.when.metric if isinstance(self.when, Above | Below | Forecasted) else f"type {self.when.type}"
             raise ValueError(f"{subject} is of a {fit}, not of a {self.entity}; set entity: {fit}")
         if fit == "service" and isinstance(self.when, Above | Below):
             limits = (self.when.limit, self.when.clear)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MOST_SERIES: Final = 300_000
 """Series of which it is known when their newest forecast was made: three of each device that one process may have."""
 
-_Series = tuple[str, str, str]
+_Series = tuple[str, str, str, str]
 
 
 def _made_ns() -> Recent[_Series, int]:
@@ -37,7 +37,8 @@ def _plain(forecast: v1.Forecast) -> About:
 
 @dataclass(slots=True)
 class Forecasts:
-    """State of the operator: what is predicted now, and when the newest forecast of each (cluster, entity, metric) was made."""
+    """State of the operator: what is predicted now, and when the newest forecast of each (cluster, node,
+    entity, metric) was made."""
 
     rules: tuple[tuple[Rule, Forecasted], ...]
     levels: Levels
@@ -65,7 +66,7 @@ def step(state: Forecasts, items: Sequence[v1.Forecast | Tick]) -> tuple[Forecas
 
 
 def _foretold(state: Forecasts, forecast: v1.Forecast) -> list[v1.Finding]:
-    series = (forecast.cluster, forecast.entity, forecast.metric)
+    series = (forecast.cluster, forecast.node, forecast.entity, forecast.metric)
     if forecast.made_at_ns <= state.made_ns.get(series, 0):
         return []
     state.made_ns[series] = forecast.made_at_ns
@@ -74,6 +75,9 @@ def _foretold(state: Forecasts, forecast: v1.Forecast) -> list[v1.Finding]:
         if when.metric != forecast.metric:
             continue
         key = LevelKey(rule.name, forecast.cluster, forecast.entity)
+        stands = state.levels.active.get(key)
+        if stands is not None and stands.finding.node != forecast.node:
+            continue  # of a service whose instances are watched by several forecasters: who raised it takes it back
         if _near(forecast, when, was_active=key in state.levels):
             until = forecast.valid_until_ns or forecast.made_at_ns + state.levels.times.valid_ns
             found += state.levels.raised(_finding(state, rule, forecast, until), until_ns=until)
@@ -86,7 +90,8 @@ def _near(forecast: v1.Forecast, when: Forecasted, *, was_active: bool) -> bool:
     if forecast.withdrawn or not forecast.HasField("limit"):
         return False
     # what is reached already is a fact, and another rule's business
-    if forecast.HasField("current") and forecast.current >= forecast.limit:
+    sign = -1 if when.direction == "below" else 1
+    if forecast.HasField("current") and sign * forecast.current >= sign * forecast.limit:
         return False
     if was_active:
         return forecast.breach_probability_ratio >= when.clear_probability_ratio
@@ -111,11 +116,15 @@ def _finding(state: Forecasts, rule: Rule, forecast: v1.Forecast, until_ns: int)
     said = {p: "beyond" if seconds is None else duration(seconds) for p, seconds in etas.items()}
     probability = quantity(forecast.breach_probability_ratio, "1", ratio=True)
     evidence = {"probability": probability, "forecast_model": forecast.model, "history_points": str(forecast.history_points)}
+    if forecast.step_ns:
+        evidence["history"] = duration(forecast.history_points * forecast.step_ns / 1e9)
+        evidence["horizon"] = duration(len(forecast.p50) * forecast.step_ns / 1e9)
     evidence |= {f"eta_{p}": text for p, text in said.items()}
     if forecast.HasField("backtest_mase"):
         evidence["backtest_mase"] = f"{forecast.backtest_mase:.3g}"
+    known, ratio = unit_of(forecast.metric)
+    unit = forecast.unit or known
     if forecast.p50:
-        unit, ratio = unit_of(forecast.metric)
         evidence["last_p50"] = quantity(forecast.p50[-1], unit, ratio=ratio)
     made = finding(
         rule,
@@ -127,9 +136,12 @@ def _finding(state: Forecasts, rule: Rule, forecast: v1.Forecast, until_ns: int)
         value=forecast.current if forecast.HasField("current") else None,
         limit=forecast.limit,
         metric=forecast.metric,
+        unit=unit,
         words={"eta": said["p50"] if said["p50"] != "beyond" else "a while", "probability": probability},
         evidence=evidence,
     )
+    if forecast.p05 and forecast.p95:  # where it will be at the horizon, with 90 %
+        made.expected_low, made.expected_high = forecast.p05[-1], forecast.p95[-1]
     if (owner := state.owner(forecast)) is not None:
         made.owner.CopyFrom(owner)
     return made

@@ -9,7 +9,9 @@ _SAID: Final = {"Cel": "°C", "1": "", "": ""}
 
 
 def quantity(value: float, unit: str, *, ratio: bool = False) -> str:
-    """A value in a UCUM unit: `76.0 GiB`, `91 °C`, `93 %` where `ratio`, `1.41 GHz`, `3` for counts."""
+    """A value in a UCUM unit: `76.0 GiB`, `91 °C`, `93 %` where `ratio`, `1.41 GHz`, `3` for counts, `25 a minute`."""
+    if unit.endswith("/min"):
+        return f"{quantity(value, unit.removesuffix('/min'), ratio=ratio)} a minute"
     if ratio:
         return f"{value * 100:.3g} %"
     if unit == "By":

@@ -63,23 +63,23 @@ def happened(kind: str, severity: str = "CRITICAL", event_class: str = "HARDWARE
     return events.step(events.start(list(RULES.values()), TIMES), [said_of])[1]
 
 
-def predicted(metric: str) -> list[v1.Forecast | Tick]:
-    return [
-        v1.Forecast(
-            cluster="c1",
-            node="n1",
-            entity="device/v:1",
-            uid="v:1",
-            metric=metric,
-            model="holt",
-            made_at_ns=at(0),
-            valid_until_ns=at(60),
-            limit=100,
-            current=50,
-            breach_probability_ratio=0.9,
-            eta_p50_seconds=600,
-        )
-    ]
+def predicted(metric: str, *, limit: float = 100, current: float = 50, entity: str = "device/v:1", unit: str = "") -> list[v1.Finding]:
+    said_of = v1.Forecast(
+        cluster="c1",
+        node="n1",
+        entity=entity,
+        uid=entity.removeprefix("device/") if entity.startswith("device/") else "",
+        metric=metric,
+        unit=unit,
+        model="holt",
+        made_at_ns=at(0),
+        valid_until_ns=at(60),
+        limit=limit,
+        current=current,
+        breach_probability_ratio=0.9,
+        eta_p50_seconds=600,
+    )
+    return forecasts.step(forecasts.start(list(RULES.values()), TIMES), [said_of])[1]
 
 
 def waiting() -> list[v1.Finding]:
@@ -153,10 +153,16 @@ ELSE: Mapping[str, Callable[[], list[v1.Finding]]] = {
     "xid_application_repeated": lambda: happened("XID", "INFO", "APPLICATION", code=43, count=10),
     "nvswitch_fatal": lambda: happened("SXID", code=20034),
     "driver_log_critical": lambda: happened("VENDOR_LOG"),
-    "memory_exhaustion_predicted": lambda: forecasts.step(forecasts.start(list(RULES.values()), TIMES), predicted("memory_used_bytes"))[1],
-    "temperature_limit_predicted": lambda: forecasts.step(forecasts.start(list(RULES.values()), TIMES), predicted("temperature_celsius"))[
-        1
-    ],
+    "memory_exhaustion_predicted": lambda: predicted("memory_used_bytes"),
+    "temperature_limit_predicted": lambda: predicted("temperature_celsius"),
+    "memory_temperature_limit_predicted": lambda: predicted("memory_temperature_celsius"),
+    "thermal_margin_predicted": lambda: predicted("temperature_margin_celsius", limit=0, current=9),
+    "power_limit_predicted": lambda: predicted("power_watts"),
+    "ecc_corrected_growth_predicted": lambda: predicted("ecc_corrected_volatile_errors", unit="{error}/min"),
+    "pcie_replays_predicted": lambda: predicted("pcie_replays", unit="{replay}/min"),
+    "remapped_rows_limit_predicted": lambda: predicted("remapped_rows_uncorrectable"),
+    "kv_cache_exhaustion_predicted": lambda: predicted("kv_cache_used_ratio", limit=1, current=0.8, entity="service/c1/prod/chat"),
+    "service_queue_predicted": lambda: predicted("requests_waiting", entity="service/c1/prod/chat"),
     "service_queue_long": waiting,
     "device_anomaly": unusual,
     "error_burst": bursting,

@@ -163,6 +163,77 @@ def test_a_finding_is_never_valid_longer_than_its_forecast() -> None:
     assert [f.valid_until_ns for f in found] == [at(45), at(60)]
 
 
+def test_a_prediction_holds_its_evidence_and_its_band() -> None:
+    whole = forecast(
+        0,
+        eta_p10_seconds=300,
+        eta_p90_seconds=1200,
+        backtest_mase=0.4,
+        history_points=45,
+        step_ns=60 * 10**9,
+        unit="By",
+        p05=[51, 60],
+        p50=[52, 80],
+        p95=[53, 120],
+    )
+    found = forecasts.step(forecasts.start(RULES, TIMES), [whole])[1][0]
+    assert (
+        dict(found.evidence).items()
+        >= {
+            "eta_p10": "5 min",
+            "eta_p50": "10 min",
+            "eta_p90": "20 min",
+            "probability": "90 %",
+            "forecast_model": "holt",
+            "backtest_mase": "0.4",
+            "history_points": "45",
+            "history": "45 min",
+            "horizon": "2 min",
+            "last_p50": "80 B",
+        }.items()
+    )
+    assert (found.expected_low, found.expected_high) == (60, 120)
+    assert not found.HasField("score")
+    assert not found.recent
+
+
+def of_rule(when: dict[str, object], *items: v1.Forecast, entity: str = "device") -> list[v1.Finding]:
+    chosen = rule({"type": "forecast", "within_seconds": 900} | when, entity=entity)
+    return forecasts.step(forecasts.start([chosen], TIMES), items)[1]
+
+
+@pytest.mark.parametrize(("current", "fires"), [(5.0, True), (0.0, False), (-3.0, False)], ids=["above", "at the limit", "beyond"])
+def test_a_prediction_towards_a_limit_from_above(current: float, fires: bool) -> None:
+    falling = forecast(0, current=current)
+    falling.metric, falling.limit = "temperature_margin_celsius", 0.0
+    assert bool(of_rule({"metric": "temperature_margin_celsius", "direction": "below"}, falling)) == fires
+
+
+def test_a_rate_is_said_as_one() -> None:
+    growing = forecast(0, current=11, unit="{error}/min")
+    growing.metric, growing.limit = "ecc_corrected_volatile_errors", 25.0
+    found = of_rule({"metric": "ecc_corrected_volatile_errors"}, growing)[0]
+    assert (found.unit, found.evidence["value"], found.evidence["limit"]) == ("{error}/min", "11 a minute", "25 a minute")
+
+
+def of_service(seconds: float, node: str, **more: object) -> v1.Forecast:
+    said_of = forecast(seconds, current=0.8, **more)  # type: ignore[arg-type]  # as above
+    said_of.entity, said_of.uid, said_of.metric, said_of.limit, said_of.node = "service/c1/prod/chat", "", "kv_cache_used_ratio", 1.0, node
+    return said_of
+
+
+def test_a_prediction_about_a_service() -> None:
+    found = of_rule({"metric": "kv_cache_used_ratio"}, of_service(0, "n1"), entity="service")[0]
+    assert (found.entity, found.evidence["value"], found.evidence["limit"]) == ("service/c1/prod/chat", "80 %", "100 %")
+
+
+def test_a_forecaster_that_sees_other_instances_of_a_service_takes_nothing_back() -> None:
+    """A service may span nodes of several forecasters: who raised it takes it back, and the others neither end it nor say it again."""
+    items = [of_service(0, "n1"), of_service(5, "n2", withdrawn=True), of_service(6, "n2"), of_service(10, "n1", withdrawn=True)]
+    found = of_rule({"metric": "kv_cache_used_ratio"}, *items, entity="service")
+    assert [(s, f.node, a) for (s, _, a), f in zip(said(found), found, strict=True)] == [(0, "n1", True), (10, "n1", False)]
+
+
 def window(seconds: float, waiting: float | None, pod: str = "p1", node: str = "n1") -> v1.InferenceWindow:
     made = v1.InferenceWindow(cluster="c1", node=node, started_at_ns=at(seconds - 10), ended_at_ns=at(seconds), requests_waiting=waiting)
     made.workload.CopyFrom(v1.Workload(namespace="prod", service="chat", pod=pod))

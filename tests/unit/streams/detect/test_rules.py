@@ -54,6 +54,14 @@ def test_the_built_in_rules_load_and_their_names_are_the_documented_ones() -> No
         "node_silent",
         "memory_exhaustion_predicted",
         "temperature_limit_predicted",
+        "memory_temperature_limit_predicted",
+        "thermal_margin_predicted",
+        "power_limit_predicted",
+        "ecc_corrected_growth_predicted",
+        "pcie_replays_predicted",
+        "remapped_rows_limit_predicted",
+        "kv_cache_exhaustion_predicted",
+        "service_queue_predicted",
         "device_anomaly",
         "error_burst",
         "slow_card",
@@ -67,7 +75,9 @@ def test_the_built_in_rules_load_and_their_names_are_the_documented_ones() -> No
 def test_only_rules_without_a_sourced_limit_are_shadow() -> None:
     assert {r.name for r in load_rules() if r.mode == "shadow"} == {
         "device_anomaly",
+        "power_limit_predicted",
         "service_queue_long",
+        "service_queue_predicted",
         "slow_card_of_model",
         "xid_application",
     }
@@ -138,6 +148,8 @@ def test_a_fault_is_said_with_file_rule_key_and_remedy(tmp_path: Path, old: str,
         ("{type: ghost, memory_below_bytes: 1000}", "unknown_memory_below_bytes lies above memory_below_bytes"),
         ("{type: silent}", "type silent is of a node"),
         ("{type: above, metric: requests_waiting, limit: 3}", "requests_waiting is of a service"),
+        ("{type: forecast, metric: kv_cache_used_ratio, within_seconds: 60}", "kv_cache_used_ratio is of a service"),
+        ("{type: forecast, metric: memory_used_bytes, within_seconds: 60, direction: down}", "key when.direction"),
         ("{type: above, metric: temperature_celsius, limit: {oof: power_watts}}", "key when.limit.oof: unknown"),
     ],
 )
