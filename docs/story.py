@@ -68,7 +68,7 @@ def play(seconds: int, metrics: Sequence[str], **settings: Any) -> Story:
     detect.restore(_Nothing(), frozenset(Partition(topic, 0) for topic in DetectProcessor.inputs))
     alert.restore(_Nothing(), frozenset({Partition(topics.FINDINGS, 0)}))
     feed = Feed(fleet)
-    detect.samples.reader = ViewReader(feed, detect.samples.plan.metrics)
+    detect.samples.reader = ViewReader([feed], detect.samples.plan.metrics)
     story, minutes, again = Story(fleet), [], list(feed.inventory())
     kept: dict[str, list[NDArray[np.float64]]] = {name: [] for name in metrics}
     while story.minute(feed.at_ns) * 60 < seconds:
@@ -87,10 +87,9 @@ def play(seconds: int, metrics: Sequence[str], **settings: Any) -> Story:
         for out in _outs([*alert.process(findings), *alert.tick(Tick(at_ns))]):
             if out.topic == topics.ALERTS:
                 story.alerts.append(v1.Alert.FromString(out.value or b""))
-        assert feed.view is not None
         minutes.append(story.minute(at_ns))
         for name in metrics:
-            kept[name].append(np.where(feed.view.lost, np.nan, feed.view.columns[name].astype(np.float64)))
+            kept[name].append(np.where(feed.seen.lost, np.nan, feed.seen.columns[name].astype(np.float64)))
     story.minutes = np.array(minutes)
     story.columns = {name: np.stack(rows) for name, rows in kept.items()}
     return story

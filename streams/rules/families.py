@@ -45,7 +45,9 @@ FAMILIES: Final = (
     Family("driver", "node", ("xid_critical", "xid_warning", "driver_hang", "driver_log_critical"), ("recovery_",)),
     # What a program does, it does on every card it holds, and to nobody else.
     Family("memory", "workload", (), ("memory_used_", "memory_reserved_", "bar1_used_")),
-    Family("program", "workload", ("xid_application", "xid_application_repeated")),
+    Family("program", "workload", ("xid_application", "xid_application_repeated", "ghost_card")),
+    # Cards that work together wait for the slowest of them.
+    Family("pace", "workload", ("slow_card", "slow_card_of_model")),
     Family(
         "load",
         "workload",

@@ -14,6 +14,8 @@ from schemas.telemetry import v1
 from streams.operators.alert import Observed, Transition, empty, step
 from streams.operators.alert.lifecycle import Item
 from streams.processors.alert import AlertProcessor
+from streams.rules import Rule, load_rules
+from streams.rules.families import FAMILIES, family_of
 from streams.settings import Alerting
 from tests.fakes.log_reader import LogReader
 from tests.unit.streams.alert.build import RULES, alerts, at, finding, record
@@ -135,6 +137,13 @@ def test_where_a_card_is_stays_known_when_the_inventory_does_not() -> None:
     (effect,) = step(state, [Tick(at(10))])[1]
     assert isinstance(effect, Transition)
     assert effect.state.alert.evidence["rack"] == "r1"
+
+
+@pytest.mark.parametrize("rule", load_rules(), ids=lambda rule: rule.name)
+def test_every_shipped_rule_is_of_a_known_family(rule: Rule) -> None:
+    """So that a new rule is thought about: name it in families.py, or let its metric tell."""
+    metrics = [*getattr(rule.when, "metrics", ()), *getattr(rule.when, "counters", ()), getattr(rule.when, "metric", "")]
+    assert {family_of(rule.name, metric) for metric in metrics if metric or len(metrics) == 1} <= set(FAMILIES)
 
 
 OWNED = frozenset({Partition(topics.FINDINGS, 0)})
