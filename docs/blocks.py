@@ -62,6 +62,8 @@ def commands() -> list[tuple[str, click.Command]]:
 
     def walk(words: str, command: click.Command) -> None:
         if isinstance(command, click.Group):
+            if command.invoke_without_command:
+                found.append((words, command))
             for name in command.list_commands(click.Context(command)):
                 if (inner := command.get_command(click.Context(command), name)) is not None:
                     walk(f"{words} {name}".strip(), inner)

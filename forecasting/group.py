@@ -16,14 +16,18 @@ if TYPE_CHECKING:
 
     from forecasting.followed import Histories
     from forecasting.pool import Pool
+    from forecasting.scoring.live import Quality
     from forecasting.settings import Forecasting
     from schemas.store import Store
 
 
 class Group:
-    """`settings` are those of one step (Forecasting.of_steps). `dropped` and `events` count, by reason and name."""
+    """`settings` are those of one step (Forecasting.of_steps). `dropped` and `events` count, by reason and name; `quality` is by
+    metric."""
 
-    def __init__(self, settings: Forecasting, pool: Pool, *, dropped: Counter[str], events: Counter[str]) -> None:
+    def __init__(
+        self, settings: Forecasting, pool: Pool, *, dropped: Counter[str], events: Counter[str], quality: dict[str, Quality]
+    ) -> None:
         self._s = settings
         of_devices = [target for target in settings.targets if not target.of_service]
         of_services = [target for target in settings.targets if target.of_service]
@@ -35,7 +39,7 @@ class Group:
             self.devices = History(of_devices, step_ns=step_ns, history_steps=steps, max_series=most * len(of_devices), dropped=dropped)
         if of_services:
             self.services = Services(of_services, step_ns=step_ns, history_steps=steps, max_series=most * len(of_services), dropped=dropped)
-        self.rounds = Rounds(settings, self._histories(), pool, events)
+        self.rounds = Rounds(settings, self._histories(), pool, events, quality)
 
     def take(self, message: v1.SampleBatch | v1.InferenceWindow) -> None:
         """Append to the histories what a message says."""

@@ -10,24 +10,28 @@ import numpy as np
 from forecasting.message import Context, SeriesRef, WithdrawnReason, forecast, withdrawal
 from forecasting.pool import chunks
 from forecasting.predict import Job, Prediction
+from forecasting.scoring.live import Live
 from forecasting.screening import Question, screen
 from forecasting.services import Services
 from forecasting.standing import Hysteresis, Look, Standing
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from numpy.typing import NDArray
 
     from forecasting.followed import Followed, Histories
     from forecasting.models.model import Kind
     from forecasting.pool import Pool
+    from forecasting.scoring.live import Quality
     from forecasting.settings import Forecasting
     from forecasting.targets import Target
     from schemas.telemetry import v1
 
 _FALLEN_RESOLUTIONS: Final = 4.0
+_SCALE_STEPS: Final = 60
+"""Of so many steps before a forecast the usual change gives the scale of its errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,7 @@ class _Asked:
     one: Followed
     shape: int
     target: Target
+    before: NDArray[np.float64]
     current: float
     fallen: float
     candidate: bool
@@ -53,12 +58,15 @@ class Rounds:
     The targets are those of `histories`, all of one step: the settings'.
     """
 
-    def __init__(self, settings: Forecasting, histories: Sequence[Histories], pool: Pool, events: Counter[str]) -> None:
+    def __init__(
+        self, settings: Forecasting, histories: Sequence[Histories], pool: Pool, events: Counter[str], quality: dict[str, Quality]
+    ) -> None:
         self._s = settings
         self._histories = tuple(histories)
         self._by_metric = {target.metric: (history, target) for history in self._histories for target in history.targets}
         self._pool = pool
         self._events = events
+        self._live = Live(settings.step_ns, quality)
         self._every_ns = round(settings.every_seconds * 1e9)
         self.valid_ns = settings.valid_rounds * self._every_ns
         self._standing: Standing[SeriesRef] = Standing(
@@ -149,6 +157,9 @@ class Rounds:
             everybody = [one for one in everybody if one.limit(target.unless_metric, at_ns) is None]
         shot = history.snapshot(everybody, index, at_ns)
         fresh = (shot.until_ns > 0) & (shot.until_ns + self._fresh_ns(target) > at_ns)
+        if self._live.due(target.metric, at_ns):
+            places: dict[Hashable, int] = {(one.cluster, one.node, one.entity): row for row, one in enumerate(everybody)}
+            self._live.judge(target.metric, places, shot.until_ns, shot.values, at_ns)
         limits = np.array([_limit(target, one, at_ns) for one in everybody], dtype=np.float64)
         answer = screen(self._question(target, np.where(fresh[:, None], shot.values, np.nan), limits))
         standing = {series for series in self._standing.keys() if series.metric == target.metric}  # noqa: SIM118  # as above
@@ -182,7 +193,7 @@ class Rounds:
                 y = answer.filled[row, start:].copy()
                 kind: Kind = "counter" if target.is_count else "gauge"
                 jobs.append((self._label, Job(y, candidate, self._label, limit, low, high, kind, target.sign)))
-                self._asked[self._label] = _Asked(context, one, one.shape, target, current, fallen, candidate, plain)
+                self._asked[self._label] = _Asked(context, one, one.shape, target, y[-_SCALE_STEPS:], current, fallen, candidate, plain)
         return out
 
     def _collect(self) -> list[v1.Forecast]:
@@ -201,6 +212,7 @@ class Rounds:
             self._events["fallbacks"] += len(result.fallbacks)
             if not asked.candidate:
                 out.append(forecast(self._long(asked.context), result))
+                self._watch(asked, result)
                 continue
             probability = result.crossing.probability if result.crossing is not None else 0.0
             look = Look(asked.current, asked.context.limit, probability, fallen=asked.fallen)
@@ -208,8 +220,16 @@ class Rounds:
             # Below the level at which one recedes it is a plain forecast like any other; above, it waits for its next round.
             if not said and asked.plain and probability < self._s.recede_probability_ratio:
                 said = [forecast(self._long(asked.context), result)]
+            if said and not said[0].withdrawn:
+                self._watch(asked, result)
             out += said
         return out
+
+    def _watch(self, asked: _Asked, result: Prediction) -> None:
+        """Have it judged when its time has come."""
+        series = asked.context.series
+        key = (series.cluster, series.node, series.entity)
+        self._live.said(series.metric, key, asked.context.history_until_ns, result, asked.before)
 
     def _say(
         self, context: Context, sign: int, result: Prediction | None, look: Look, *, because: WithdrawnReason | None = None

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from forecasting.pool import Pool
+    from forecasting.scoring.live import Quality
     from forecasting.settings import Forecasting
     from schemas.store import Store
 
@@ -33,7 +34,8 @@ class ForecastProcessor:
     """Implements schemas.flow.Processor. `process` only appends to the history; `tick` starts and collects rounds and never waits for one.
 
     `store` gives the history from before the start; None begins with nothing. `clock_ns` is asked in `restore` only: how far back
-    to look for forecasts that still stand. `dropped` and `events` count, by reason. Call `close` to end the worker processes.
+    to look for forecasts that still stand. `dropped` and `events` count, by reason; `forecast_quality` says by metric how good
+    the forecasts of the last hours were. Call `close` to end the worker processes.
     """
 
     role: Final = "forecast"
@@ -46,6 +48,7 @@ class ForecastProcessor:
     ) -> None:
         self.dropped: Counter[str] = Counter()
         self.events: Counter[str] = Counter()
+        self.forecast_quality: dict[str, Quality] = {}
         self._settings = settings
         self._store = store
         self._clock_ns = clock_ns
@@ -55,7 +58,8 @@ class ForecastProcessor:
         of_steps = settings.of_steps()
         self._pool = Shared(pool, len(of_steps))
         self._groups = [
-            Group(those, self._pool.part(number), dropped=self.dropped, events=self.events) for number, those in enumerate(of_steps)
+            Group(those, self._pool.part(number), dropped=self.dropped, events=self.events, quality=self.forecast_quality)
+            for number, those in enumerate(of_steps)
         ]
 
     @property

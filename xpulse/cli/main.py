@@ -19,7 +19,7 @@ VERBS: Final = {
     "agent": "read the devices of this node and publish what they say",
     "stream": "run a stream processor: attribute, detect or alert",
     "sink": "run a sink: sqlite, influxdb, notify or mirror; --setup prepares InfluxDB",
-    "forecast": "say where series go and when a limit is crossed",
+    "forecast": "say where series go and when a limit is crossed; report: how good that was",
     "topics": "create, show or tail the topics",
     "query": "print a range from whichever store is configured",
     "dlq": "list what could not be processed, or send it back",

@@ -31,6 +31,9 @@ SELF_METRICS: Final[dict[str, tuple[Kind, str]]] = {
     "xpulse_lag_records": ("gauge", "Records still to read, per topic and partition."),
     "xpulse_lost_records_total": ("counter", "Records the broker no longer had when the role came to read them."),
     "xpulse_last_success_timestamp_seconds": ("gauge", "When the role last finished something, seconds since 1970."),
+    "xpulse_forecasts_judged_total": ("counter", "Forecasts compared with what happened after them, by metric."),
+    "xpulse_forecast_coverage_ratio": ("gauge", "Share of values of the last hours inside their 90 % interval, by metric: 0.9 is right."),
+    "xpulse_forecast_mase_ratio": ("gauge", "Mean error of the last hours' forecasts over their series' usual change per step, by metric."),
     "xpulse_plugin_up": ("gauge", "1 while the plugin reads its source."),
     "xpulse_plugin_devices": ("gauge", "Devices in the plugin's last reading."),
     "xpulse_plugin_reads_total": ("counter", "Reads of the plugin."),
@@ -74,8 +77,9 @@ def metric(name: str, samples: Sequence[tuple[Mapping[str, str], float]]) -> Sel
     return SelfMetric(name, kind, meaning, samples)
 
 
-def of_runner(status: RunnerStatus, noted: Mapping[str, int] | None = None) -> Report:
-    """A stream processor, a sink or the forecaster. `noted` are the processor's own counts. Not ready while something is in its way."""
+def of_runner(status: RunnerStatus, noted: Mapping[str, int] | None = None, more: Sequence[SelfMetric] = ()) -> Report:
+    """A stream processor, a sink or the forecaster. `noted` are the processor's own counts, `more` what only it can say. Not ready
+    while something is in its way."""
     none: dict[str, str] = {}
     ready = status.ready and not status.trouble
     lost: dict[tuple[str, int], int] = {}
@@ -103,6 +107,7 @@ def of_runner(status: RunnerStatus, noted: Mapping[str, int] | None = None) -> R
         ),
         metric("xpulse_lost_records_total", [({"topic": t, "partition": str(p)}, n) for (t, p), n in sorted(lost.items())]),
         metric("xpulse_last_success_timestamp_seconds", [(none, status.last_success_ns / 1e9)] if status.last_success_ns else []),
+        *more,
     ]
     why_not = status.trouble or ("" if status.ready else "waiting for partitions or restoring state")
     return Report(
@@ -200,3 +205,15 @@ def noted_by(processor: object) -> dict[str, int]:
     for name in ("counters", "events"):
         found |= dict(getattr(processor, name, {}))
     return found
+
+
+def quality_by(processor: object) -> list[SelfMetric]:
+    """How good a forecaster's forecasts were lately; nothing for any other processor."""
+    found = sorted(dict(getattr(processor, "forecast_quality", {})).items())
+    if not found:
+        return []
+    return [
+        metric("xpulse_forecasts_judged_total", [({"metric": name}, quality.judged) for name, quality in found]),
+        metric("xpulse_forecast_coverage_ratio", [({"metric": n}, q.coverage) for n, q in found if q.coverage is not None]),
+        metric("xpulse_forecast_mase_ratio", [({"metric": n}, q.mase) for n, q in found if q.mase is not None]),
+    ]
