@@ -9,7 +9,9 @@ import pytest
 
 from schemas.catalogue import CATALOGUE
 from schemas.store import Measurement as Name
+from schemas.telemetry import v1
 from sinks.measurements import MEASUREMENTS, Field, check, table
+from sinks.points import points_of
 
 
 def test_there_is_one_measurement_for_each_name() -> None:
@@ -43,3 +45,11 @@ def test_the_printed_table_has_each_tag_and_field_once() -> None:
     rows = table()
     assert len({(r.measurement, r.name) for r in rows}) == len(rows)
     assert len(rows) == sum(len(m.tags) + len(m.fields) for m in MEASUREMENTS.values())
+
+
+def test_a_list_of_numbers_keeps_seven_digits() -> None:
+    said = v1.Forecast(
+        cluster="c", node="n", entity="device/a", metric="memory_used_bytes", made_at_ns=1, p50=[80123456789.123, 1 / 3, 0.0]
+    )
+    (point,) = points_of(said, 0)
+    assert point.fields["p50"] == "[80123460000.0,0.3333333,0.0]"
