@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from docs.drawing import BLUE, GREY, ORANGE, RED, SKY, level, save, sheet, span, thinned
-from docs.story import play
+from collectors.simulated.fleet import SECOND_NS, Fleet
+from collectors.simulated.settings import Simulated
+from docs.drawing import BLUE, GREY, ORANGE, PALE, RED, SKY, level, save, sheet, span, spiky, thinned
+from docs.story import CLUSTER, STARTED_AT_NS, play
 from schemas.telemetry import v1
 from sinks.notify.incidents import Told, take
+from streams.operators.detect import bursts
+from streams.operators.detect.anomaly import ensemble
+from streams.operators.detect.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from numpy.typing import NDArray
 
 FIRING: Final = v1.AlertStatus.ALERT_STATUS_FIRING
 
@@ -57,4 +64,124 @@ def incident() -> Path:
     return save(figure, "incident")
 
 
-PICTURES: Final[dict[str, Callable[[], Path]]] = {"incident": incident}
+def series(hours: float, metric: str, every_seconds: int = 10, **settings: Any) -> tuple[Fleet, NDArray[np.float64]]:
+    """A scenario's fleet and the metric of all its cards, shape (steps, devices)."""
+    fleet = Fleet(Simulated(clusters=(CLUSTER,), **settings), clusters=(CLUSTER,), started_at_ns=STARTED_AT_NS)
+    rows = []
+    for second in range(every_seconds, round(hours * 3600) + 1, every_seconds):
+        fleet.advance(STARTED_AT_NS + second * SECOND_NS)
+        rows.append(fleet.view().columns[metric].astype(np.float64))
+    return fleet, np.stack(rows)
+
+
+def anomaly() -> Path:
+    """One card's temperature over half a day, what was expected, and the score; its cooling fails for ten minutes."""
+    hours, begin, length = 12.0, 600, 10
+    fleet, celsius = series(
+        hours, "temperature_celsius", nodes=1, seed=7, faults=(f"thermal@{begin}m+{length}m",), diurnal_period_seconds=21600
+    )
+    values = np.round(celsius[:, fleet.faults[0].cards[0]])
+    table, options = Table(), ensemble.Options()
+    ensemble.define(table, 1, options)
+    row = np.array([table.new_row()], np.intp)
+    found = [
+        ensemble.score(table, row, np.array([STARTED_AT_NS + (n + 1) * 10 * SECOND_NS]), np.array([[value]]), options)
+        for n, value in enumerate(values)
+    ]
+    low, high, news, lasting = (np.array([getattr(f, name)[0, 0] for f in found]) for name in ("low", "high", "score", "lasting"))
+    at = np.arange(1, len(values) + 1) / 360
+    figure, axes = sheet(2, height=4.4, sharex=True, height_ratios=(3, 2))
+    above, below = axes[:, 0]
+    above.fill_between(*thinned(at, low, high), color=PALE, alpha=0.5, linewidth=0, label="expected")
+    above.plot(*spiky(at, values), color=BLUE, label="temperature")
+    span(above, begin / 60, (begin + length) / 60, "cooling fails")
+    above.set_ylabel("°C")
+    above.set_ylim(np.nanmin(values) - 4, np.nanmax(values) + 6)
+    above.legend(loc="upper left")
+    above.set_title("A card through two short days, and a fault")
+    below.plot(*spiky(at, lasting), color=SKY, label="lasting: for how long a finding stands")
+    below.plot(*spiky(at, news), color=BLUE, label="news")
+    level(below, 0.5, "0.5")
+    odd = np.flatnonzero(news >= 0.5)
+    for n in odd:
+        below.text(at[n], news[n], ensemble.DETECTORS[int(found[n].detector[0, 0])], fontsize=7, ha="right", color=RED)
+    below.set_ylim(0, 1)
+    below.set_ylabel("score")
+    below.set_xlabel("hours")
+    below.legend(loc="upper left")
+    return save(figure, "detect-anomaly")
+
+
+def burst() -> Path:
+    """Two counters: what each grew by in a minute, and the score. What bursts is said at once; what creeps is left to the forecaster."""
+    hours, begin, length = 4.0, 150, 40
+    figure, axes = sheet(2, 2, height=3.8, sharex=True, sharey="row", height_ratios=(3, 2))
+    scenes = (
+        ("pcie_replays", "pcie_replays", "PCIe replays: a burst"),
+        ("ecc_growth", "ecc_corrected_volatile_errors", "corrected errors that creep up"),
+    )
+    for (above, below), (fault, metric, title) in zip(axes.T, scenes, strict=True):
+        fleet, counts = series(hours, metric, 60, nodes=1, seed=7, faults=(f"{fault}@{begin}m+{length}m",))
+        counter = counts[:, fleet.faults[0].cards[0]]
+        table, options = Table(), bursts.Bursts()
+        bursts.define(table, 1)
+        row, epoch = np.array([table.new_row()], np.intp), np.ones(1, np.int64)
+        score = np.array(
+            [
+                bursts.score(table, row, np.array([STARTED_AT_NS + (n + 1) * 60 * SECOND_NS]), epoch, np.array([[value]]), options).score[
+                    0, 0
+                ]
+                for n, value in enumerate(counter)
+            ]
+        )
+        minutes = np.arange(1, len(counter) + 1)
+        above.bar(minutes[1:], np.diff(counter), width=1.0, color=BLUE)
+        span(above, begin, begin + length)
+        above.set_title(title)
+        below.plot(minutes, score, color=BLUE)
+        below.set_ylim(0, 1)
+        below.set_xlim(100, minutes[-1])
+        below.axhline(0.5, color=RED, linestyle="--", linewidth=1)
+        below.set_xlabel("minutes")
+    axes[0, 0].set_ylabel("growth a minute")
+    axes[1, 0].set_ylabel("score")
+    return save(figure, "detect-burst")
+
+
+def peers() -> Path:
+    """The cards of a node under load; one is slow, and says nothing of it."""
+    begin, length = 60, 60
+    story = play(140 * 60, ["sm_clock_hertz", "power_watts"], nodes=1, seed=7, faults=(f"slow_card@{begin}m+{length}m",))
+    card = story.card()
+    about = [f for f in story.about(card) if f.rule == "slow_card"]
+    figure, axes = sheet(2, height=4.2, sharex=True)
+    for plot, metric, unit, name in ((axes[0, 0], "sm_clock_hertz", 1e9, "core clock, GHz"), (axes[1, 0], "power_watts", 1.0, "power, W")):
+        minutes, lines = thinned(story.minutes, story.columns[metric].T / unit, points=140)
+        busy = lines.mean(axis=1) > 0.5 * lines[card].mean()
+        busy[card] = False
+        plot.plot(minutes, lines[busy].T, color=PALE, linewidth=0.8)
+        plot.plot(minutes, lines[card], color=BLUE)
+        bounded = [f for f in about if f.active and f.metric == metric and f.HasField("expected_low")]
+        expected = [(story.minute(f.observed_at_ns), f.expected_low / unit) for f in bounded]
+        if len(expected) > 20:
+            plot.plot(*zip(*expected, strict=True), ".", color=RED, markersize=2, label="least that its like makes likely")
+            plot.legend(loc="center left")
+        span(plot, begin, begin + length)
+        plot.set_ylabel(name)
+    raised = [story.minute(f.observed_at_ns) for f in about if f.active]
+    for plot in axes[:, 0]:
+        plot.axvline(raised[0], color=RED, linewidth=1)
+        plot.axvline(story.minute(about[-1].observed_at_ns), color=RED, linewidth=1)
+    axes[1, 0].set_xlabel("minutes")
+    axes[0, 0].set_title(
+        f"A card slower than its like for an hour: raised after {raised[0] - begin:.0f} min, cleared when it was over (red)"
+    )
+    return save(figure, "detect-peers")
+
+
+PICTURES: Final[dict[str, Callable[[], Path]]] = {
+    "detect-anomaly": anomaly,
+    "detect-burst": burst,
+    "detect-peers": peers,
+    "incident": incident,
+}
