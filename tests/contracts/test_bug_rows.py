@@ -1,4 +1,4 @@
-"""Every row of the two lists of other people's bug reports is held by tests that exist, or says honestly why it is not."""
+"""Every row of the three lists of other people's bug reports is held by tests that exist, or says honestly why it is not."""
 
 from __future__ import annotations
 
@@ -46,14 +46,15 @@ def test_a_row_without_tests_says_why() -> None:
 
 
 def test_a_test_that_names_a_row_is_in_the_table() -> None:
-    """So that the table shows all that holds a row: a name like test_d48_... is listed under D48."""
+    """So that the table shows all that holds a row: a name like test_d48_... is listed under D48, test_row_20_... under A20."""
     listed = {test for tests in COVERED.values() for test in tests}
     forgotten = []
     for path in (ROOT / "tests").rglob("test_*.py"):
         where = path.relative_to(ROOT).as_posix()
-        for name in named_in(where) if "bug_reports" in where else ():
-            number = re.match(r"test_d(\d+)_", name)
-            if number is not None and f"D{number[1]}" in ROWS and f"{where}::{name}" not in listed:
+        for name in named_in(where) if "bug_reports" in where or path.name == "test_bug_rows.py" else ():
+            number = re.match(r"test_(d|row_)(\d+)_", name)
+            row = number and f"{'D' if number[1] == 'd' else 'A'}{number[2]}"
+            if row in ROWS and f"{where}::{name}" not in listed:
                 forgotten.append(f"{where}::{name}")
     assert forgotten == []
 
@@ -68,6 +69,9 @@ def test_no_row_is_left_out() -> None:
     reports = peers[peers.index("\n# D. ") : peers.index("\n# E. ")]
     accelerators = (REFERENCE / "accelerators.md").read_text(encoding="utf-8")
     regressions = accelerators[accelerators.index("\n## 23. ") : accelerators.index("\n## 24. ")]
+    analytics = (REFERENCE / "analytics.md").read_text(encoding="utf-8")
+    bugs = analytics[analytics.index("\n## 6. ") : analytics.index("\nGPU signals\n")]
     wanted = rows_of(reports, "D", r"(?:^|\. )(\d{1,2})\. \*\*") | rows_of(regressions, "S", r"^(\d{1,2})\. ")
-    assert len(wanted) > 80
+    wanted |= rows_of(bugs, "A", r"(?:^|\. )(\d{1,2})\. (?=\[|[A-Za-z])")
+    assert len(wanted) > 100
     assert set(ROWS) == wanted
