@@ -41,6 +41,12 @@ _LEAST_BEFORE: Final = 0.22
 _KNOWN: Final = 5
 """A series known for this many times the minimum history needs no time before its rise: it has shown that it does not come back."""
 
+_EMPTY: Final = 0.75
+"""Who was this far from the limit (as a share of the scale) not long ago had hardly anything: what then rises is being filled."""
+
+_FILLING: Final = 2.5
+"""A model that comes from a slow file server takes up to half an hour: what began empty must rise that much slower to be a leak."""
+
 _HORIZON_SLACK: Final = 1.25
 """Screening may be a quarter too generous; the models decide."""
 
@@ -108,6 +114,7 @@ def screen(question: Question) -> Answer:
     with np.errstate(invalid="ignore"):
         enough = np.isfinite(last) & (length >= q.min_history)
         near = enough & np.isfinite(q.limit) & (last < q.limit) & (q.limit - last <= (1 - q.guard_ratio) * _scale(q))
+    q = replace(q, fastest=_fastest(q, known))
     candidate = np.zeros(len(last), dtype=np.bool_)
     trend_start, rise_start = start.copy(), start.copy()
     least = np.full(len(last), np.inf)
@@ -136,6 +143,15 @@ def screen(question: Question) -> Answer:
 
 def _scale(q: Question) -> NDArray[np.float64]:
     return np.abs(q.limit) if q.scale is None else q.scale
+
+
+def _fastest(q: Question, known: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(n,): the steepest rise that is not an allocation, less steep where the series was nearly empty within two horizons."""
+    recent = known[:, -2 * q.horizon :]
+    lowest = np.where(np.isfinite(recent), recent, np.inf).min(axis=1)
+    with np.errstate(invalid="ignore"):
+        was_empty = q.limit - lowest >= _EMPTY * _scale(q)
+    return np.where(was_empty, q.fastest / _FILLING, q.fastest)
 
 
 def _has_before(before: NDArray[np.int64], window: NDArray[np.int64], q: Question) -> NDArray[np.bool_]:
@@ -178,7 +194,7 @@ def _rising(
         rise = slope * (window - 1)
         rising: NDArray[np.bool_] = (
             (slope > 0)
-            & (slope < q.fastest[rows])
+            & (np.maximum(slope, late) < q.fastest[rows])
             & (r2 >= _LEAST_R2)
             & (late >= _LEAST_RECENT * slope)
             & (early > -0.1 * slope)

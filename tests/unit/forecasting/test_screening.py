@@ -146,6 +146,11 @@ def test_a_model_being_loaded_is_no_candidate(step_seconds: float) -> None:
     assert ever(shapes.load(90, 20, 40.0, step_seconds, 1), step_seconds=step_seconds) == []
 
 
+@pytest.mark.parametrize("minutes", [2.0, 5.0, 10.0, 15.0, 20.0])
+def test_a_model_that_comes_from_a_slow_file_server_is_no_candidate(minutes: float) -> None:
+    assert ever(shapes.load(90, 40, 60 * minutes, 60.0, 1), step_seconds=60.0) == []
+
+
 def test_a_restart_is_no_candidate() -> None:
     assert ever(shapes.restart(120, 30, 1)) == []
 
