@@ -72,18 +72,27 @@ def define(table: Table, width: int) -> None:
     table.define("burst_epoch", np.int64, 0, width)
 
 
-def score(
-    table: Table, rows: NDArray[np.intp], at_ns: NDArray[np.int64], epoch: NDArray[np.int64], values: Floats, options: Bursts
-) -> Burst:
+def take(table: Table, rows: NDArray[np.intp], at_ns: NDArray[np.int64], epoch: NDArray[np.int64], values: Floats, options: Bursts) -> None:
     """Takes counters (n, C) of distinct rows in, NaN where nothing new was said.
 
     A lower value in a new epoch is a reset: what it shows came since the last reading. In the same epoch it is a fault: what came
     since is not known, and that time is not counted either.
     """
-    news = ~np.isnan(values)
-    any_news = news.any(axis=1)
-    if any_news.any():
-        _take(table, rows[any_news], at_ns[any_news], epoch[any_news], values[any_news], options)
+    news = ~np.isnan(values).all(axis=1)
+    if news.any():
+        _take(table, rows[news], at_ns[news], epoch[news], values[news], options)
+
+
+def score(
+    table: Table, rows: NDArray[np.intp], at_ns: NDArray[np.int64], epoch: NDArray[np.int64], values: Floats, options: Bursts
+) -> Burst:
+    """Takes counters in, and says what is known of them then."""
+    take(table, rows, at_ns, epoch, values, options)
+    return known(table, rows, at_ns, options)
+
+
+def known(table: Table, rows: NDArray[np.intp], at_ns: NDArray[np.int64], options: Bursts) -> Burst:
+    """What is known of the counters (n, C) of these rows now."""
     held = table["burst"][rows]
     stale = ~(at_ns[:, None] - held[:, _LAST_NS] <= options.max_age_seconds * 1e9)
     return Burst(np.where(stale, np.nan, held[:, _SCORE]), held[:, _GROWN], held[:, _GROWN_S], held[:, _HIGH])

@@ -79,7 +79,7 @@ def describe(table: Table, plan: Plan, cells: Cells, k: int, *, row: int, at_ns:
 def _judged(plan: Plan, cells: Cells, k: int, metric: str) -> tuple[str, float, float | None, Judged]:
     """Metric, value, the edge of what was expected that it lies beyond, and the judgement. A residual is of no metric."""
     assert cells.scores is not None  # only a scored rule asks
-    scores, i, c = cells.scores, int(cells.i[k]), int(cells.channel[k])
+    scores, i, c = cells.scores, int(cells.score_of[k]), int(cells.channel[k])
     kind = plan.scored.channels[c].kind
     value, low, high = (float(a[i, c]) for a in (scores.value, scores.low, scores.high))
     judged = Judged(float(cells.value[k]), DETECTORS[int(scores.detector[i, c])], low, high)
@@ -91,7 +91,7 @@ def _judged(plan: Plan, cells: Cells, k: int, metric: str) -> tuple[str, float, 
 def _beside(plan: Plan, cells: Cells, k: int) -> dict[str, str]:
     """Other metrics of the same rule that are beyond the boundary too, the worst first; and in what time a burst came."""
     assert cells.scores is not None  # only a scored rule asks
-    scores, i, c = cells.scores, int(cells.i[k]), int(cells.channel[k])
+    scores, i, c = cells.scores, int(cells.score_of[k]), int(cells.channel[k])
     uses = plan.scored.uses[int(np.searchsorted(plan.scored.rules, cells.rule[k]))]
     others = [(float(scores.score[i, o]), plan.scored.channels[o].metric) for o in np.flatnonzero(uses).tolist() if o != c]
     also = [f"{metric} {score:.2f}" for score, metric in sorted(others, reverse=True) if score >= 0.5]

@@ -27,10 +27,7 @@ class Device:
 
 @dataclass(slots=True)
 class Node:
-    """`taken` is the newest (agent epoch, sequence) of each source: what is at or below it was already evaluated; `newest_ns` its time.
-
-    `point_ns`: when its devices were last compared.
-    """
+    """`taken` is the newest (agent epoch, sequence) of each source: what is at or below it was already evaluated; `newest_ns` its time."""
 
     cluster: str
     name: str
@@ -38,7 +35,6 @@ class Node:
     devices: dict[str, Device] = field(default_factory=dict)
     taken: dict[str, tuple[int, int]] = field(default_factory=dict)
     newest_ns: dict[str, int] = field(default_factory=dict)
-    point_ns: int = 0
 
 
 def is_whole(info: v1.DeviceInfo) -> bool:

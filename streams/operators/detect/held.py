@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from numpy.typing import NDArray
 
     from streams.operators.detect.peers import Place
@@ -21,17 +23,10 @@ USERS_MAX_AGE_NS: Final = 60_000_000_000
 """Lists of processes come every 10 s."""
 
 
-class Ended(NamedTuple):
-    """Devices whose nodes end a point for comparing in this round: positions in it (k,), and what each is."""
-
-    i: NDArray[np.intp]
-    places: list[Place]
-
-
 class Round(NamedTuple):
     """Values of n different rows. `values` (n, M) is NaN where nothing was said; `absent` (n, M) where it was said that there is none.
 
-    `users` (n,): processes on the device, NaN where no list was read.
+    `users` (n,): processes on the device, NaN where no list was read. `places` says what the devices at some positions are, for comparing.
     """
 
     rows: NDArray[np.intp]
@@ -40,7 +35,7 @@ class Round(NamedTuple):
     values: NDArray[np.float64]
     absent: NDArray[np.bool_] | None = None
     users: NDArray[np.float64] | None = None
-    ended: Ended | None = None
+    places: Callable[[NDArray[np.intp]], Sequence[Place]] | None = None
 
 
 def define(table: Table, plan: Plan) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from schemas.telemetry import v1
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -49,7 +49,8 @@ LOAD: Final = "utilization_ratio"
 LIMIT: Final = "power_limit_watts"
 REASONS: Final = "throttle_reasons"
 METRICS: Final = (*NAMES, LOAD, LIMIT, REASONS)
-"""What `take` wants, in this order."""
+"""What a point says of a device, in this order; the last is whether it is throttled, idle apart."""
+AVERAGED: Final = (*NAMES, LOAD)
 
 _F: Final = len(FEATURES)
 _CLOCK: Final = NAMES.index("sm_clock_hertz")
@@ -90,42 +91,27 @@ class Place(NamedTuple):
 
 
 def define(table: Table) -> None:
-    """Sums since the last point, the average deviation of each feature, and what the like did at the last point."""
-    width = len(METRICS)
-    table.define("peer_sum", np.float64, 0.0, width)
-    table.define("peer_count", np.float64, 0.0, width)
-    table.define("peer_samples", np.int64, 0)
-    table.define("peer_mean", np.float32, np.nan, width)
+    """The last point, the average deviation of each feature, and what the like did."""
+    table.define("peer_mean", np.float32, np.nan, len(METRICS))
+    table.define("peer_samples", np.int32, 0)
     table.define("peer_deviation", np.float64, np.nan, _F)
     table.define("peer_at_ns", np.int64, 0, _F)
     table.define("peer_low", np.float32, np.nan, _F)
     table.define("peer_high", np.float32, np.nan, _F)
 
 
-def take(table: Table, rows: NDArray[np.intp], values: Floats) -> None:
-    """Adds `values` (n, METRICS) to the sums; NaN adds nothing."""
-    news = ~np.isnan(values)
-    table["peer_sum"][rows] += np.where(news, values, 0.0)
-    table["peer_count"][rows] += news
-
-
-def close(table: Table, rows: NDArray[np.intp], reasons: Floats) -> Floats:
-    """Ends the point of some rows; their means (n, METRICS). What comes seldom (limits) is held. `reasons` (n,) as of now."""
-    counts = table["peer_count"][rows]
-    means: Floats = np.divide(table["peer_sum"][rows], counts, out=np.full(counts.shape, np.nan), where=counts > 0)
-    slow = METRICS.index(LIMIT)
-    means[:, slow] = np.where(np.isnan(means[:, slow]), table["peer_mean"][rows][:, slow], means[:, slow])
+def point(means: Floats, limit: Floats, reasons: Floats) -> Floats:
+    """What is compared (n, METRICS): `means` (n, features and load) of a point; power limit, and whether it is throttled, as of now."""
     known = ~np.isnan(reasons)
-    means[:, METRICS.index(REASONS)] = np.where(known, (np.where(known, reasons, 0.0).astype(np.int64) & ~_IDLE_BIT) > 0, np.nan)
-    table["peer_samples"][rows] = counts.max(axis=1)
-    table["peer_sum"][rows] = 0.0
-    table["peer_count"][rows] = 0.0
-    table["peer_mean"][rows] = means
-    return means
+    throttled = (np.where(known, reasons, 0.0).astype(np.int64) & ~_IDLE_BIT) > 0
+    return np.column_stack((means, limit, np.where(known, throttled, np.nan)))
 
 
-def compare(table: Table, rows: NDArray[np.intp], at_ns: NDArray[np.int64], means: Floats, places: list[Place], options: Peers) -> None:
-    """Compares devices at the end of a point, each with the others of its group."""
+def compare(
+    table: Table, rows: NDArray[np.intp], at_ns: NDArray[np.int64], values: Floats, places: Sequence[Place], options: Peers
+) -> None:
+    """Compares devices by a point (n, METRICS), each with the others of its group."""
+    table["peer_mean"][rows] = values
     groups = np.array([p.group for p in places])
     mine = np.flatnonzero(groups >= 0)
     if len(mine) < options.group:
@@ -139,7 +125,7 @@ def compare(table: Table, rows: NDArray[np.intp], at_ns: NDArray[np.int64], mean
     square = np.full((len(starts), int(sizes.max())), -1)
     square[which, nth] = order
     there = square >= 0
-    x = np.where(there[:, :, None], means[square], np.nan)
+    x = np.where(there[:, :, None], values[square], np.nan)
     work = np.where(there, np.array([p.workload for p in places])[square], 0)
     instance = np.where(there, np.array([p.instance for p in places])[square], 0)
     middle, scale, enough, alone = _deviations(x, work, instance, options)
@@ -147,9 +133,10 @@ def compare(table: Table, rows: NDArray[np.intp], at_ns: NDArray[np.int64], mean
     ok = enough & ~np.isnan(deviation)
     deviation = np.where(alone, deviation, np.clip(deviation, -1.0, 1.0))
     span = options.limit_sigmas * scale
-    _sustain(table, rows[square[there]], at_ns[square[there]], np.where(ok, deviation, np.nan)[there], options)
-    table["peer_low"][rows[square[there]]] = np.where(ok, middle - span, np.nan)[there]
-    table["peer_high"][rows[square[there]]] = np.where(ok, middle + span, np.nan)[there]
+    those = rows[square[there]]
+    _sustain(table, those, at_ns[square[there]], np.where(ok, deviation, np.nan)[there], options)
+    table["peer_low"][those] = np.where(ok, middle - span, np.nan)[there]
+    table["peer_high"][those] = np.where(ok, middle + span, np.nan)[there]
 
 
 def score(table: Table, rows: NDArray[np.intp], at_ns: NDArray[np.int64], options: Peers) -> tuple[Floats, Floats]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -10,11 +10,12 @@ from schemas.telemetry import v1
 from streams.operators.detect import peers
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
-    from streams.operators.detect.columns import Columns
-    from streams.operators.detect.held import Ended
-    from streams.operators.detect.peers import Peers
+    from streams.operators.detect.fleet import Device
+    from streams.operators.detect.peers import Peers, Place
     from streams.operators.detect.table import Table
 
 TOLD: Final = (*peers.NAMES, peers.LOAD, peers.LIMIT)
@@ -23,25 +24,36 @@ TOLD: Final = (*peers.NAMES, peers.LOAD, peers.LIMIT)
 _CLOCK: Final = TOLD.index("sm_clock_hertz")
 
 
-def tell(table: Table, columns: Columns, where: NDArray[np.intp], ended: Ended, options: Peers) -> list[v1.PeerStats]:
-    """One message per node and model of the devices that end a point; their means are in the table already."""
+class Ended(NamedTuple):
+    """Devices whose point ended, and what each is."""
+
+    devices: Sequence[Device]
+    places: Sequence[Place]
+    at_ns: NDArray[np.int64]
+
+
+def tell(table: Table, ended: Ended, options: Peers) -> list[v1.PeerStats]:
+    """One message per node and model, of means that are in the table already."""
     found: dict[int, v1.PeerStats] = {}
-    means = table["peer_mean"][columns.rows[where[ended.i]]]
+    rows = [device.row for device in ended.devices]
+    means = table["peer_mean"][rows]
     throttled = ~(means[:, peers.METRICS.index(peers.REASONS)] == 0)
-    means = means[:, : len(TOLD)].copy()
+    means = means[:, : len(TOLD)]
     means[throttled, _CLOCK] = np.nan
-    for k, (position, place) in enumerate(zip(where[ended.i].tolist(), ended.places, strict=True)):
-        device = columns.devices[position]
+    samples = table["peer_samples"][rows].tolist()
+    for k, (device, place, mean) in enumerate(zip(ended.devices, ended.places, means.tolist(), strict=True)):
+        if place.group < 0:
+            continue
         stats = found.get(place.group)
         if stats is None:
             stats = found[place.group] = v1.PeerStats(
                 cluster=device.node.cluster,
                 node=device.node.name,
                 model=device.model,
-                taken_at_ns=int(columns.at_ns[position]),
+                taken_at_ns=int(ended.at_ns[k]),
                 interval_ns=round(options.point_seconds * 1e9),
                 simulated=device.node.simulated,
                 metric=TOLD,
             )
-        stats.devices.add(uid=device.uid, index=device.index, mean=means[k].tolist(), samples=int(table["peer_samples"][device.row]))
+        stats.devices.add(uid=device.uid, index=device.index, mean=mean, samples=samples[k])
     return list(found.values())

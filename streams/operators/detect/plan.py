@@ -84,17 +84,21 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """S rules judged by C channels. `metric` (C,), `anomalies`, `bursts`, `peers` (load, limit and reasons included) and `residuals` are
-    columns of the held values; `uses` (S, C): the channels a rule looks at; `said` (C, R): active rules that say already what one says."""
+    """S rules judged by C channels. `metric` (C,), `averaged` (what points are made of), `bursts`, `power_limit` and `reasons` are columns
+    of the held values; `anomalies`, `peers` and `residuals` are positions in `averaged`. `uses` (S, C): the channels a rule looks at;
+    `said` (C, R): active rules that say already what one says."""
 
     rules: NDArray[np.intp]
     channels: tuple[Channel, ...]
     metric: NDArray[np.intp]
     uses: NDArray[np.bool_]
     said: NDArray[np.bool_]
+    averaged: NDArray[np.intp]
     anomalies: NDArray[np.intp]
     bursts: NDArray[np.intp]
     peers: NDArray[np.intp]
+    power_limit: int
+    reasons: int
     residuals: NDArray[np.intp]
 
 
@@ -192,8 +196,13 @@ def _scored(chosen: Sequence[Rule], sides: Sequence[_Side], names: Mapping[str, 
     found = channels(chosen)
     judged = [i for i, rule in enumerate(chosen) if isinstance(rule.when, SCORED)]
 
-    def columns(wanted: Iterable[str]) -> NDArray[np.intp]:
-        return np.array([names[name] for name in dict.fromkeys(wanted)], np.intp)
+    usual = [c.metric for c in found if c.kind == "usual"]
+    together = list(dict.fromkeys(m for rule in chosen if isinstance(rule.when, Residual) for m in rule.when.metrics))
+    compared = peers.AVERAGED if peered else ()
+    averaged = list(dict.fromkeys((*usual, *compared, *together)))
+
+    def within(wanted: Iterable[str]) -> NDArray[np.intp]:
+        return np.array([averaged.index(name) for name in wanted], np.intp)
 
     return Scored(
         rules=np.array(judged, np.intp),
@@ -201,10 +210,13 @@ def _scored(chosen: Sequence[Rule], sides: Sequence[_Side], names: Mapping[str, 
         metric=np.array([names[c.metric] for c in found], np.intp),
         uses=np.array([[c in asked(chosen[i].when) for c in found] for i in judged], np.bool_).reshape(len(judged), len(found)),
         said=said_already(found, chosen, [s.left for s in sides]),
-        anomalies=columns(c.metric for c in found if c.kind == "usual"),
-        bursts=columns(c.metric for c in found if c.kind == "burst"),
-        peers=columns(peers.METRICS if peered else ()),
-        residuals=columns(m for rule in chosen if isinstance(rule.when, Residual) for m in rule.when.metrics),
+        averaged=np.array([names[name] for name in averaged], np.intp),
+        anomalies=within(usual),
+        bursts=np.array([names[c.metric] for c in found if c.kind == "burst"], np.intp),
+        peers=within(compared),
+        power_limit=names.get(peers.LIMIT, 0),
+        reasons=names.get(peers.REASONS, 0),
+        residuals=within(together),
     )
 
 

@@ -33,7 +33,6 @@ class Residuals:
     """`memory_points`: points that a value counts for. `warm_up_points` before there is a score. `renew_points`: between two looks at
     the directions. `kept_ratio`: share of the variance that they hold. `limit_sigmas`: of the logarithm of the energy, scores 0.5."""
 
-    point_seconds: float = 10.0
     memory_points: int = 720
     warm_up_points: int = 360
     renew_points: int = 60
@@ -55,9 +54,7 @@ _COUNT, _AT_NS, _SCORE, _ENERGY, _HIGH, _LOG_MEAN, _LOG_VARIANCE = range(7)
 
 
 def define(table: Table, width: int) -> None:
-    """Columns for vectors of `width` metrics: 8 width² + 32 width bytes, 0.8 KiB for eight metrics."""
-    table.define("residual_sum", np.float64, 0.0, 2, width)
-    table.define("residual_closed_ns", np.int64, 0)
+    """Columns for vectors of `width` metrics: 8 width² + 16 width bytes, 0.8 KiB for eight metrics."""
     table.define("residual_usual", np.float64, 0.0, 2, width)
     table.define("residual_covariance", np.float32, 0.0, width, width)
     table.define("residual_kept", np.float32, 0.0, width, width)
@@ -65,20 +62,10 @@ def define(table: Table, width: int) -> None:
 
 
 def score(table: Table, rows: NDArray[np.intp], at_ns: NDArray[np.int64], values: Floats, options: Residuals) -> Odd:
-    """Takes values (n, W) of distinct rows in. A point that lacks a metric says nothing: nothing is put in its place."""
-    news = ~np.isnan(values)
-    sums = table["residual_sum"][rows]
-    sums[:, 0] += np.where(news, values, 0.0)
-    sums[:, 1] += news
-    passed = at_ns - table["residual_closed_ns"][rows]
-    due = (passed >= options.point_seconds * 1e9) | (passed < 0)
-    if due.any():
-        whole = due & (sums[:, 1] > 0).all(axis=1)
-        if whole.any():
-            _point(table, rows[whole], at_ns[whole], sums[whole, 0] / sums[whole, 1], options)
-        sums[due] = 0.0
-        table["residual_closed_ns"][rows[due]] = at_ns[due]
-    table["residual_sum"][rows] = sums
+    """Takes points (n, W) of distinct rows in. One that lacks a metric says nothing: nothing is put in its place."""
+    whole = ~np.isnan(values).any(axis=1)
+    if whole.any():
+        _point(table, rows[whole], at_ns[whole], values[whole], options)
     state = table["residual"][rows]
     fresh = at_ns - state[:, _AT_NS] <= options.max_age_seconds * 1e9
     return Odd(np.where(fresh, state[:, _SCORE], np.nan), state[:, _ENERGY], state[:, _HIGH])

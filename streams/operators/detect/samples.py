@@ -17,10 +17,11 @@ from streams.operators.detect.described import describe
 from streams.operators.detect.findings import About
 from streams.operators.detect.fleet import Fleet
 from streams.operators.detect.held import Round
+from streams.operators.detect.peerstats import Ended
 from streams.operators.detect.plan import Plan, compile_rules
 from streams.operators.detect.scoring import Detectors
 from streams.operators.detect.table import Table
-from streams.operators.detect.visits import by_node, ended
+from streams.operators.detect.visits import by_node, places
 from streams.rules.condition import Anomalous, Ghost, Residual, Unlike
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from schemas.telemetry import v1
     from streams.operators.detect.fleet import Device
+    from streams.operators.detect.peers import Place
     from streams.operators.detect.thresholds import Cells
     from streams.rules.model import Rule
 
@@ -71,6 +73,8 @@ class Samples:
     """Whether `stats` are made, for comparing the devices of a model across nodes."""
     stats: list[v1.PeerStats] = field(default_factory=list)
     """What was made since somebody took it from here."""
+    ended: Ended | None = None
+    """Devices whose point ended in the round that is taken in, while it is."""
     counts: Counter[str] = field(default_factory=Counter)
     fleet: Fleet = field(init=False)
     reader: Reader = field(init=False)
@@ -119,8 +123,9 @@ def take(state: Samples, columns: Columns) -> tuple[Samples, list[v1.Finding]]:
             return np.array(said, np.bool_)
 
         cells, faults = thresholds.evaluate(state.table, state.plan, given, state.detectors, state.times.repeat_ns, veto)
-        if state.tells_peers and given.ended is not None:
-            state.stats += peerstats.tell(state.table, columns, where, given.ended, state.detectors.peers)
+        if state.ended is not None:
+            state.stats += peerstats.tell(state.table, state.ended, state.detectors.peers)
+            state.ended = None
         seen = ~np.isnan(given.values[:, state.fresh]).all(axis=1)
         state.table["seen_ns"][given.rows[seen]] = given.at_ns[seen]
         if faults:
@@ -144,12 +149,15 @@ def _round(state: Samples, columns: Columns, where: NDArray[np.intp], *, whole: 
     part = slice(None) if whole else where
     absent = None if columns.absent is None else columns.absent[part]
     users = None if columns.users is None else columns.users[part]
-    at_ns = columns.at_ns[part]
-    done = None
-    if len(state.plan.scored.peers):
-        devices = columns.devices if whole else [columns.devices[place] for place in where.tolist()]
-        done = ended(devices, at_ns, round(state.detectors.peers.point_seconds * 1e9), state.owner)
-    return Round(columns.rows[part], at_ns, columns.epoch[part], columns.values[part], absent, users, done)
+
+    def asked(i: NDArray[np.intp]) -> Sequence[Place]:
+        devices = [columns.devices[place] for place in where[i].tolist()]
+        found = places(devices, state.owner)
+        if state.tells_peers:
+            state.ended = Ended(devices, found, columns.at_ns[where[i]])
+        return found
+
+    return Round(columns.rows[part], columns.at_ns[part], columns.epoch[part], columns.values[part], absent, users, asked)
 
 
 def _is_new(state: Samples, batch: v1.SampleBatch) -> bool:

@@ -1,4 +1,4 @@
-"""Runs the detectors that a plan asks on one round of values and puts their scores side by side, one column per channel."""
+"""Runs the detectors that a plan asks on the points that end in a round, and puts their scores side by side, one column per channel."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from streams.operators.detect import bursts, peers, residual
+from streams.operators.detect import bursts, peers, points, residual
 from streams.operators.detect.anomaly import ensemble
 from streams.operators.detect.bursts import Bursts
+from streams.operators.detect.channels import SIDES
 from streams.operators.detect.peers import Peers
 from streams.operators.detect.residual import Residuals
 
@@ -28,12 +29,14 @@ BURST: Final = len(ensemble.DETECTORS)
 PEERS: Final = BURST + 1
 RESIDUAL: Final = BURST + 2
 
+POINT_SECONDS: Final = 10.0
+
 
 @dataclass(frozen=True, slots=True)
 class Detectors:
     """How each detector is set; the defaults are what is shipped."""
 
-    usual: ensemble.Options = field(default_factory=ensemble.Options)
+    usual: ensemble.Options = field(default_factory=lambda: ensemble.Options(point_seconds=POINT_SECONDS / 2))
     bursts: Bursts = field(default_factory=Bursts)
     peers: Peers = field(default_factory=Peers)
     residual: Residuals = field(default_factory=Residuals)
@@ -42,15 +45,20 @@ class Detectors:
     def every(cls, point_seconds: float, *, seasonal: bool) -> Detectors:
         """The shipped ones, with points of this length."""
         return cls(
-            ensemble.Options(point_seconds=point_seconds, seasonal=seasonal),
+            # it is given points: half of their distance, so that none is put together with the next where samples jitter
+            ensemble.Options(point_seconds=point_seconds / 2, seasonal=seasonal),
             Bursts(point_seconds=point_seconds),
             Peers(point_seconds=point_seconds),
-            Residuals(point_seconds=point_seconds),
+            Residuals(),
         )
+
+    @property
+    def point_ns(self) -> int:
+        return round(self.peers.point_seconds * 1e9)
 
 
 class Scores(NamedTuple):
-    """(n, C) each: score, the value it is about, what was expected of that, and which of DETECTORS it was. NaN: not known."""
+    """(k, C) each: score, the value it is about, what was expected of that, and which of DETECTORS it was. NaN: not known."""
 
     score: Floats
     value: Floats
@@ -64,6 +72,7 @@ class Scores(NamedTuple):
 def define(table: Table, plan: Plan, detectors: Detectors) -> None:
     """The columns of the detectors that are asked."""
     scored = plan.scored
+    points.define(table, len(scored.averaged))
     if len(scored.anomalies):
         ensemble.define(table, len(scored.anomalies), detectors.usual)
     if len(scored.bursts):
@@ -74,50 +83,59 @@ def define(table: Table, plan: Plan, detectors: Detectors) -> None:
         residual.define(table, len(scored.residuals))
 
 
-def score(table: Table, plan: Plan, given: Round, now: Floats, detectors: Detectors) -> Scores:
-    """Takes a round in; `now` (n, M + 1) are the values that hold. Channels lie in the order of `channels.KINDS`."""
-    scored, rows, at = plan.scored, given.rows, given.at_ns
+def take(table: Table, plan: Plan, given: Round, detectors: Detectors) -> NDArray[np.intp]:
+    """Takes a round in; positions of the rows whose point ends with it: only they are judged."""
+    scored = plan.scored
+    if len(scored.averaged):
+        points.add(table, given.rows, given.values[:, scored.averaged])
+    if len(scored.bursts):
+        bursts.take(table, given.rows, given.at_ns, given.epoch, given.values[:, scored.bursts], detectors.bursts)
+    return points.due(table, given.rows, given.at_ns, detectors.point_ns)
+
+
+def score(table: Table, plan: Plan, given: Round, due: NDArray[np.intp], now: Floats, detectors: Detectors) -> Scores:
+    """Judges the k rows at `due`, whose points end; `now` (k, M + 1) are the values that hold. All are (k, C), channels in the order of
+    `channels.KINDS`."""
+    scored, rows, at = plan.scored, given.rows[due], given.at_ns[due]
+    means, samples = points.end(table, rows, at)
     shape = (len(rows), len(scored.channels))
     unknown = np.full((4, *shape), np.nan)
     found = Scores(unknown[0], now[:, scored.metric], unknown[1], unknown[2], np.full(shape, -1, np.int8), unknown[3])
     first = 0
     if width := len(scored.anomalies):
-        usual = ensemble.score(table, rows, at, given.values[:, scored.anomalies], detectors.usual)
+        usual = ensemble.score(table, rows, at, means[:, scored.anomalies], detectors.usual)
         _put(found, first, width, usual.lasting, usual.low, usual.high, usual.detector)
+        found.value[:, first : first + width] = means[:, scored.anomalies]
         first += width
     if width := len(scored.bursts):
-        burst = bursts.score(table, rows, at, given.epoch, given.values[:, scored.bursts], detectors.bursts)
+        burst = bursts.known(table, rows, at, detectors.bursts)
         _put(found, first, width, burst.score, 0.0, burst.high, BURST)
         found.value[:, first : first + width] = burst.grown
         found.seconds[:, first : first + width] = burst.seconds
         first += width
-    if len(scored.peers):
-        first = _compare(table, plan, given, now, detectors.peers, found, first)
+    if len(scored.peers) and given.places is not None:
+        values = peers.point(means[:, scored.peers], now[:, scored.power_limit], now[:, scored.reasons])
+        table["peer_samples"][rows] = samples.max(axis=1)
+        peers.compare(table, rows, at, values, given.places(due), detectors.peers)
+        first = _beside(table, plan, rows, at, detectors.peers, found, first)
     if len(scored.residuals):
-        odd = residual.score(table, rows, at, given.values[:, scored.residuals], detectors.residual)
+        odd = residual.score(table, rows, at, means[:, scored.residuals], detectors.residual)
         _put(found, first, 1, odd.score[:, None], 0.0, odd.high[:, None], RESIDUAL)
         found.value[:, first] = odd.energy
     return found
 
 
-def _compare(table: Table, plan: Plan, given: Round, now: Floats, options: Peers, found: Scores, first: int) -> int:
-    """Adds the round to the sums; compares the devices whose nodes end a point; and puts the scores of both sides, where asked."""
-    rows, at = given.rows, given.at_ns
-    peers.take(table, rows, given.values[:, plan.scored.peers])
-    if given.ended is not None:
-        i = given.ended.i
-        means = peers.close(table, rows[i], now[i][:, plan.scored.peers[-1]])
-        peers.compare(table, rows[i], at[i], means, given.ended.places, options)
-    width = len(peers.NAMES)
-    if first == len(plan.scored.channels) or plan.scored.channels[first].kind != "below":
+def _beside(table: Table, plan: Plan, rows: NDArray[np.intp], at_ns: NDArray[np.int64], options: Peers, found: Scores, first: int) -> int:
+    """Puts in the scores of both sides, where a rule asks for them."""
+    if first == len(plan.scored.channels) or plan.scored.channels[first].kind != SIDES[0]:
         return first
-    below, above = peers.score(table, rows, at, options)
+    width = len(peers.NAMES)
     low, high, mean = (table[name][rows] for name in ("peer_low", "peer_high", "peer_mean"))
-    for side, scores in enumerate((below, above)):
-        at_side = first + side * width
-        _put(found, at_side, width, scores, low, high, PEERS)
-        found.value[:, at_side : at_side + width] = mean[:, :width]
-    return first + 2 * width
+    for scores in peers.score(table, rows, at_ns, options):
+        _put(found, first, width, scores, low, high, PEERS)
+        found.value[:, first : first + width] = mean[:, :width]
+        first += width
+    return first
 
 
 def _put(found: Scores, first: int, width: int, score: Floats, low: Floats | float, high: Floats, detector: NDArray[np.int8] | int) -> None:

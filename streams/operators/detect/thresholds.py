@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 class Cells(NamedTuple):
     """Findings to emit, one per (i, rule): i is the position in the round, `metric` indexes Plan.metrics, `channel` the plan's channels
-    (-1: not judged by a score). `scores` are those of the whole round."""
+    (-1: not judged by a score), and `score_of` the rows of `scores`, which are of those whose point ended with the round."""
 
     i: Places
     rule: Places
@@ -35,6 +35,7 @@ class Cells(NamedTuple):
     limit: Floats
     metric: Places
     channel: Places
+    score_of: Places
     scores: Scores | None
 
 
@@ -63,7 +64,8 @@ def evaluate(
 ) -> tuple[Cells, int]:
     """Takes a round in; returns what to emit and how many counters went back within an epoch.
 
-    A rule whose value or limit is absent or stale neither fires nor clears nor is repeated: its finding expires ("signal lost").
+    A rule whose value or limit is absent or stale neither fires nor clears nor is repeated: its finding expires ("signal lost"). One that
+    is judged by a score is looked at when a point ends.
     `veto` is asked of (positions, rules, metrics) that would fire, and says which are not to, for what is known beside the readings.
     """
     rows, at = given.rows, given.at_ns
@@ -74,11 +76,15 @@ def evaluate(
     guarded = now[:, plan.guard] > plan.guard_above
     was = table["active"][rows]
     scores = None
+    score_of = np.full(len(rows), -1)
     if len(plan.scored.rules):
-        scores = scoring.score(table, plan, given, now, detectors)
-        # a plainer rule that fires with this sample is heard as well
-        plain = was | ((plan.sign * (value - limit) > 0) & guarded)
-        _worst(plan, scores, plain, was, value, channel)
+        due = scoring.take(table, plan, given, detectors)
+        if len(due):
+            scores = scoring.score(table, plan, given, due, now[due], detectors)
+            # a plainer rule that fires with this sample is heard as well
+            plain = was[due] | ((plan.sign * (value[due] - limit[due]) > 0) & guarded[due])
+            _worst(plan, scores, plain, was, due, value, channel)
+            score_of[due] = np.arange(len(due))
     margin = plan.sign * (value - limit)
     fires = (margin > 0) & guarded & ~was
     any_was = was.any()
@@ -105,7 +111,7 @@ def evaluate(
     found = channel[i, rule]
     metric = _metric(plan, rule, found)
     since = table["since_ns"][row, rule]
-    return Cells(i, rule, active[i, rule], since, value[i, rule], limit[i, rule], metric, found, scores), faults
+    return Cells(i, rule, active[i, rule], since, value[i, rule], limit[i, rule], metric, found, score_of[i], scores), faults
 
 
 def _values(table: Table, plan: Plan, given: Round, now: Floats) -> tuple[Floats, int]:
@@ -133,19 +139,20 @@ def _values(table: Table, plan: Plan, given: Round, now: Floats) -> tuple[Floats
     return value, faults
 
 
-def _worst(plan: Plan, scores: Scores, plain: Bools, was: Bools, value: Floats, channel: Places) -> None:
-    """Fills in the scored rules: each has the score of its worst channel. What an active plainer rule says already raises nothing, but
-    does not clear what stands."""
+def _worst(plan: Plan, scores: Scores, plain: Bools, was: Bools, due: Places, value: Floats, channel: Places) -> None:
+    """Fills in the scored rules at `due`: each has the score of its worst channel. What an active plainer rule says already raises
+    nothing, but does not clear what stands."""
     scored = plan.scored
     known = ~np.isnan(scores.score)
     said = plain @ scored.said.T if plain.any() else np.zeros(known.shape, np.bool_)
+    each = np.arange(len(due))
     for s, r in enumerate(scored.rules.tolist()):
-        counts = scored.uses[s] & known & (~said | was[:, r, None])
+        counts = scored.uses[s] & known & (~said | was[due, r, None])
         mine = np.where(counts, scores.score, -1.0)
         best = mine.argmax(axis=1)
-        top = mine[np.arange(len(mine)), best]
-        value[:, r] = np.where(top < 0, np.nan, top)
-        channel[:, r] = best
+        top = mine[each, best]
+        value[due, r] = np.where(top < 0, np.nan, top)
+        channel[due, r] = best
 
 
 def _allowed(plan: Plan, fires: Bools, was: Bools, channel: Places, veto: Callable[[Places, Places, Places], Bools]) -> Bools:
@@ -168,4 +175,6 @@ def _metric(plan: Plan, rule: Places, channel: Places) -> Places:
 
 _EMPTY_INDEX = np.empty(0, np.intp)
 _EMPTY = np.empty(0)
-_NONE = Cells(_EMPTY_INDEX, _EMPTY_INDEX, np.empty(0, np.bool_), np.empty(0, np.int64), _EMPTY, _EMPTY, _EMPTY_INDEX, _EMPTY_INDEX, None)
+_NONE = Cells(
+    _EMPTY_INDEX, _EMPTY_INDEX, np.empty(0, np.bool_), np.empty(0, np.int64), _EMPTY, _EMPTY, _EMPTY_INDEX, _EMPTY_INDEX, _EMPTY_INDEX, None
+)

@@ -1,23 +1,22 @@
-"""Splits what was read into rounds in which no node comes twice, and says which devices end a point and can be compared there."""
+"""Splits what was read into rounds in which no node comes twice, and says which devices can be compared with which."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from streams.operators.detect.columns import rounds
-from streams.operators.detect.held import Ended
 from streams.operators.detect.peers import Place
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from numpy.typing import NDArray
 
     from schemas.telemetry import v1
     from streams.operators.detect.columns import Columns
-    from streams.operators.detect.fleet import Device, Node
+    from streams.operators.detect.fleet import Device
 
     Positions = NDArray[np.intp]
 
@@ -46,39 +45,26 @@ def by_node(columns: Columns) -> list[Positions]:
     return found
 
 
-def ended(
-    devices: Sequence[Device], at_ns: NDArray[np.int64], point_ns: int, owner: Callable[[Device], v1.Workload | None]
-) -> Ended | None:
-    """Of the devices of one round: those whose node's last point is `point_ns` ago. Takes note of it at the node."""
-    i: list[int] = []
-    places: list[Place] = []
+def places(devices: Sequence[Device], owner: Callable[[Device], v1.Workload | None]) -> list[Place]:
+    """What devices are, for comparing: the whole ones of a node and model are one group."""
+    found = []
     numbers: dict[Hashable, int] = {}
 
     def number(*key: Hashable) -> int:
         return numbers.setdefault(key, len(numbers) + 1)
 
-    for node, first, last in _runs(devices):
-        now = int(at_ns[first])
-        if 0 <= now - node.point_ns < point_ns:
+    for device in devices:
+        if not device.model or not device.whole:
+            found.append(_NOWHERE)
             continue
-        node.point_ns = now
-        for k in range(first, last):
-            device = devices[k]
-            if not device.model or not device.whole:
-                continue
-            work = owner(device)
-            workload = instance = 0
-            if work is not None:
-                workload = number("work", work.namespace, work.service or work.workload) if work.service or work.workload else 0
-                instance = number("pod", work.namespace, work.pod, id(node)) if work.pod else 0
-            i.append(k)
-            places.append(Place(number("group", id(node), device.model), workload, instance))
-    return Ended(np.array(i, np.intp), places) if i else None
+        node = id(device.node)
+        work = owner(device)
+        workload = instance = 0
+        if work is not None:
+            workload = number("work", work.namespace, work.service or work.workload) if work.service or work.workload else 0
+            instance = number("pod", work.namespace, work.pod, node) if work.pod else 0
+        found.append(Place(number("group", node, device.model), workload, instance))
+    return found
 
 
-def _runs(devices: Sequence[Device]) -> Iterator[tuple[Node, int, int]]:
-    first = 0
-    for k in range(1, len(devices) + 1):
-        if k == len(devices) or devices[k].node is not devices[first].node:
-            yield devices[first].node, first, k
-            first = k
+_NOWHERE: Final = Place(-1, 0, 0)
