@@ -115,7 +115,10 @@ class Forecasting(Section):
 
 
 def demo_profile() -> Forecasting:
-    """Settings for runs of a minute or two on simulated devices: a step and a round per second instead of per minute."""
+    """Settings for runs of a minute or two on simulated devices: a step and a round per second instead of per minute.
+
+    Inference servers are read each ten seconds, so that is the step of services.
+    """
     return Forecasting(
         step_seconds=1.0,
         horizon_steps=30,
@@ -127,4 +130,5 @@ def demo_profile() -> Forecasting:
         plain_every_rounds=30,
         worker_timeout_seconds=20.0,
         valid_rounds=10,
+        targets=tuple(target.model_copy(update={"step_seconds": 10.0}) if target.of_service else target for target in BUILT_IN),
     )

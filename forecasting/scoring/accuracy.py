@@ -16,6 +16,9 @@ QUANTILES: Final = (0.05, 0.5, 0.95)
 LEAST_KNOWN: Final = 0.5
 """A forecast is judged where at least this share of its steps is known afterwards."""
 
+_DIGITS: Final = 1e-6
+"""Stores keep seven digits of a forecast: what differs by less is equal, or a series that stands still would lie outside its interval."""
+
 _LOWEST: Final = 1e-4
 _BINS: Final = 1000
 _GROWTH: Final = 1e10 ** (1 / _BINS)
@@ -46,10 +49,10 @@ def errors(bands: NDArray[np.float64], current: NDArray[np.float64], actual: NDA
     judged = counts >= max(1, LEAST_KNOWN * actual.shape[1])
     held = np.where(known & judged[:, None], actual, np.nan)
     p05, p50, p95 = bands
-    outside = (held < p05) | (held > p95)
-    inside = np.where(np.isfinite(held), np.where(outside, 0.0, 1.0), np.nan)
-    absolute = np.abs(held - p50)
-    losses = [np.where(held >= band, q * (held - band), (1 - q) * (band - held)) for q, band in zip(QUANTILES, bands, strict=True)]
+    off_by = [np.where(np.abs(held - band) > _DIGITS * np.abs(band), held - band, 0.0 * held) for band in (p05, p50, p95)]
+    inside = np.where(np.isfinite(held), np.where((off_by[0] < 0) | (off_by[2] > 0), 0.0, 1.0), np.nan)
+    absolute = np.abs(off_by[1])
+    losses = [np.where(off >= 0, q * off, (q - 1) * off) for q, off in zip(QUANTILES, off_by, strict=True)]
     scale = _mean(np.abs(np.diff(before, axis=1)))
     scale = np.where(scale > 0, scale, np.nan)
     return Errors(

@@ -107,6 +107,7 @@ def _errors(axis: Any, shown: list[MetricScore]) -> None:
     axis.invert_yaxis()
     if max(values + naive) > 50 * max(min(values), 1e-3):
         axis.set_xscale("log")
+        axis.xaxis.set_major_formatter(lambda value, _: f"{value:g}")  # powers would be written as formulas
     axis.set_title("mean scaled error (MASE), less is better")
     axis.legend(loc="lower right", frameon=False)
 

@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from pydantic import ValidationError
+
 from forecasting.scoring.actual import Actual
 from forecasting.scoring.interventions import Interventions
 from forecasting.scoring.metric import LOOK_BACK_STEPS, MetricScore
@@ -63,8 +65,8 @@ def score(
         if target is None:
             try:
                 target = Target(metric=name)
-            except ValueError as error:
-                report.skipped[name] = str(error).splitlines()[-1]
+            except ValidationError as error:
+                report.skipped[name] = error.errors()[0]["msg"].removeprefix("Value error, ")
                 continue
         found = MetricScore(target, standing_from=standing_from, stepped_in=Interventions(store).stepped_in)
         _score_metric(store, found, report, lambda share, number=number, name=name: progress((number + share) / len(chosen), name))  # type: ignore[misc]  # defaults bind the loop's values

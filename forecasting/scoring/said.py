@@ -62,7 +62,7 @@ class Said:
 
 
 def said(row: Row) -> Said:
-    """Raises ValueError for a row that is none of ours (a foreign producer's)."""
+    """Raises ValueError or TypeError for a row that is none of ours (a foreign producer's)."""
     tags, fields = dict(row.tags), row.fields
     return Said(
         who=Who(tags.get("cluster", ""), tags.get("entity", "")),
@@ -95,7 +95,7 @@ def _array(fields: Mapping[str, Scalar], name: str) -> NDArray[np.float64]:
     text = fields.get(name)
     if text is None:
         return np.empty(0)
-    found = json.loads(str(text))
-    if not isinstance(found, list) or not all(isinstance(value, int | float) for value in found):
+    found = np.asarray(json.loads(str(text)), dtype=np.float64)
+    if found.ndim != 1:
         raise ValueError(f"{name} is no list of numbers")
-    return np.asarray(found, dtype=np.float64)
+    return found

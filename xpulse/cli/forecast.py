@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from xpulse.settings import Settings
 
 
-_TABLE_WIDTH: Final = 130
+_TABLE_WIDTH: Final = 140
 
 
 @click.group(invoke_without_command=True)

@@ -9,7 +9,6 @@ from rich.table import Table
 from rich.text import Text
 
 from forecasting.scoring.breaches import lead_seconds, precision
-from forecasting.targets import PER_MINUTE
 from streams.operators.detect.wording import duration, quantity
 from xpulse.logs import printable
 
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from forecasting.scoring.report import Report
 
 UNKNOWN: Final = "–"
+_SAID: Final = {"Cel": "°C", "1": ""}
 _COLUMNS: Final = (
     "judged",
     "MASE",
@@ -44,7 +44,7 @@ def table(report: Report) -> RenderableType:
     said = Table(box=None, pad_edge=False, header_style="bold")
     said.add_column("metric and model", no_wrap=True)
     for name in _COLUMNS:
-        said.add_column(name, justify="right")
+        said.add_column(name, justify="right", no_wrap=True)
     for name, found in report.metrics.items():
         said.add_row(Text(printable(name), style="bold"), *_cells(_whole(found)))
         for model, accuracy in sorted(found.models.items()):
@@ -142,6 +142,6 @@ def _lead(seconds: float | None) -> str:
 def _pinball(value: float | None, unit: str) -> str:
     if value is None:
         return UNKNOWN
-    per = PER_MINUTE if unit.endswith(PER_MINUTE) else ""
-    base = unit.removesuffix(PER_MINUTE)
-    return printable((f"{value:.3g}" if base.startswith("{") else quantity(value, base)) + per)
+    if unit == "By":
+        return quantity(value, unit)
+    return printable(f"{value:.3g} {_SAID.get(unit, '' if unit.startswith('{') else unit)}".rstrip())

@@ -83,3 +83,11 @@ def test_scale_does_not_matter() -> None:
         np.array([[4e9, 5e9, 4e9, 5e9]]),
     )
     assert big.mase[0] == pytest.approx(judged([10.0, 13.0]).mase[0])
+
+
+def test_what_a_store_rounds_away_is_no_error() -> None:
+    """A series that stands still at 41.599998474121094, stored as 41.6."""
+    still = 41.599998474121094
+    found = judged([still, still], p05=41.6, p50=41.6, p95=41.6)
+    assert found.inside[0].tolist() == [1, 1]
+    assert (found.pinball[0], found.mase[0]) == (0, 0)

@@ -32,15 +32,15 @@ class Grid:
         return at_ns // self.step_ns
 
 
-def hostile() -> Report:
-    """One metric, one series whose name is an attack, forecast twice."""
+def hostile(off: float = 0.0) -> Report:
+    """One metric, one series whose name is an attack, forecast twice; the second time wrong by `off`."""
     who = Who("c", HOSTILE)
     found = MetricScore(MEMORY, standing_from=0.3, stepped_in=lambda episode, until_ns: False)
     values = 40e9 + 1e8 * np.arange(100.0)[None, :] + 1e7 * np.sin(np.arange(100.0))
     grid = Grid(values, who)
     made = []
     for start, model in ((50, "holt"), (60, "$x$<b>")):
-        p50 = values[0, start + 1 : start + 11]
+        p50 = values[0, start + 1 : start + 11] + (off if start == 60 else 1e6)
         at_ns = start * grid.step_ns + 1
         made.append(
             Said(
@@ -75,6 +75,13 @@ def test_an_svg_holds_names_as_text_and_nothing_of_them_as_markup(tmp_path: Path
     assert "</script>" in words
     assert "$x$<b>" in words
     assert "\x1b" not in text
+
+
+def test_errors_of_very_different_size_are_both_seen_and_their_axis_is_no_formula(tmp_path: Path) -> None:
+    draw(hostile(off=1e11), tmp_path / "p.svg")
+    text = (tmp_path / "p.svg").read_text(encoding="utf-8")
+    assert "mathdefault" not in text
+    assert ">100<" in text
 
 
 def test_a_png_is_drawn(tmp_path: Path) -> None:

@@ -11,7 +11,11 @@ import pytest
 
 from forecasting import targets
 from forecasting.scoring.document import document
+from forecasting.scoring.said import said
 from forecasting.settings import Forecasting
+from schemas import topics
+from schemas.codec import encode
+from schemas.store import Row
 from schemas.telemetry import v1
 from tests.fakes.store_messages import allocation
 from tests.unit.forecasting import shapes
@@ -173,6 +177,23 @@ def test_a_row_that_is_none_of_ours_is_counted(tmp_path: Path) -> None:
     db.close()
     run.records, run.topic.records = [], []
     assert run.report(tmp_path).unreadable == 1
+
+
+def test_a_metric_that_is_none_any_more_is_left_out_and_said(tmp_path: Path) -> None:
+    run = Kept()
+    leaks(run)
+    old = v1.Forecast(cluster="c0", node="n0", entity="device/sim:a", metric="fan_rpm", made_at_ns=START_NS + SECOND, p50=[1.0])
+    run.topic.keep([encode(topics.FORECASTS, b"device/sim:a", old)], START_NS)
+    report = run.report(tmp_path)
+    assert set(report.metrics) == {"memory_used_bytes"}
+    assert "fan_rpm" in report.skipped["fan_rpm"]
+
+
+@pytest.mark.parametrize("text", ['{"a": 1}', "[[1.0], [2.0]]", '["x"]', "[1.0", "null"])
+def test_a_list_that_is_none_is_no_forecast(text: str) -> None:
+    tags = (("cluster", "c"), ("entity", "device/a"), ("metric", "m"))
+    with pytest.raises((ValueError, TypeError)):
+        said(Row(1, tags, {"p50": text}))
 
 
 def test_an_empty_store_has_nothing_to_score(tmp_path: Path) -> None:
