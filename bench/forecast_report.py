@@ -33,6 +33,7 @@ GOALS: Final[Mapping[str, str]] = {
     "false_alerts_of_changes": "0",
     "rack_incidents": "1",
     "sweep_10000_series_s": "<= 60",
+    "sweep_10000_series_on_two_free_cores_s": "",
 }
 """Issue 5."""
 
@@ -167,11 +168,13 @@ def _swept(swept: Swept, ets: AutoEts | None) -> Figures:
         "sweep_seconds": round(swept.seconds, 2),
         "sweep_screening_seconds": round(swept.screening_seconds, 3),
         "sweep_10000_series_s": round(10_000 * each, 2),
+        "sweep_10000_series_on_two_free_cores_s": round(10_000 * swept.cpu_seconds / CORES / swept.series, 2),
     }
     if ets is not None:
         found["sweep_autoets_sample"] = len(ets.rows)
         found["sweep_autoets_extrapolated_s"] = round(10_000 * ets.seconds_each / CORES, 1)
-        found["sweep_ratio_to_autoets"] = round(ets.seconds_each / CORES / each, 2)
+        # Both by CPU: what else the machine does meanwhile is in neither.
+        found["sweep_ratio_to_autoets"] = round(ets.seconds_each * swept.series / swept.cpu_seconds, 2)
     return found
 
 

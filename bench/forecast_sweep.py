@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import time
 from collections import Counter
 from dataclasses import dataclass
@@ -31,13 +32,17 @@ _MOST_SECONDS: Final = 1_800.0
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """`seconds` from the first look at the series to the last prediction; `screening_seconds` of it before any model."""
+    """`seconds` from the first look at the series to the last prediction; `screening_seconds` of it before any model.
+
+    `cpu_seconds` is what this process and the workers spent: on a busy machine it tells more than the seconds.
+    """
 
     series: int
     candidates: int
     predicted: int
     seconds: float
     screening_seconds: float
+    cpu_seconds: float
     models: Counter[str]
 
 
@@ -72,11 +77,12 @@ def sweep(y: NDArray[np.float64], advance: Callable[[int], None]) -> Swept:
     """Screen all of `y`, have every series forecast by the shipped pool on CORES processes, wait for the last."""
     shipped = Forecasting()
     limit = np.full(len(y), LIMIT)
+    before = _children_seconds()
     pool = Processes(CORES, shipped.worker_timeout_seconds, Counter())
     try:
         pool.start()
         _warm(pool)
-        began = time.monotonic()
+        began, spent = time.monotonic(), time.process_time()
         answer = screen(
             Question(
                 y=y,
@@ -105,9 +111,17 @@ def sweep(y: NDArray[np.float64], advance: Callable[[int], None]) -> Swept:
             advance(len(found))
             time.sleep(_POLL_SECONDS)
         seconds = time.monotonic() - began
+        spent = time.process_time() - spent
     finally:
         pool.close()
-    return Swept(len(y), int(answer.candidate.sum()), sum(models.values()) - models["none"], seconds, screened, models)
+    spent += _children_seconds() - before
+    return Swept(len(y), int(answer.candidate.sum()), sum(models.values()) - models["none"], seconds, screened, spent, models)
+
+
+def _children_seconds() -> float:
+    """CPU of child processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _warm(pool: Processes) -> None:

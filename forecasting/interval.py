@@ -19,7 +19,7 @@ _SIGMAS: Final = 1.645
 _OWN_WEIGHT: Final = 2.0
 """What a model expects of itself counts as much as so many independent errors of its past."""
 
-_WIDENING: Final = 0.75
+_WIDENING: Final = 1.5
 """Few errors do not show their tail: of m independent ones the band is widened by this share of 1 / m (measured: bench/forecast.py)."""
 
 _LEAST_ERRORS: Final = 4
