@@ -75,12 +75,12 @@ def series(hours: float, metric: str, every_seconds: int = 10, **settings: Any) 
 
 
 def anomaly() -> Path:
-    """One card's temperature over half a day, what was expected, and the score; its cooling fails for ten minutes."""
-    hours, begin, length = 12.0, 600, 10
+    """One card's temperature over four short days, what was expected, and the score; its cooling fails for ten minutes."""
+    hours, begin, length = 24.0, 1290, 10
     fleet, celsius = series(
         hours, "temperature_celsius", nodes=1, seed=7, faults=(f"thermal@{begin}m+{length}m",), diurnal_period_seconds=21600
     )
-    values = np.round(celsius[:, fleet.faults[0].cards[0]])
+    values = celsius[:, fleet.faults[0].cards[0]]
     table, options = Table(), ensemble.Options()
     ensemble.define(table, 1, options)
     row = np.array([table.new_row()], np.intp)
@@ -98,17 +98,17 @@ def anomaly() -> Path:
     above.set_ylabel("°C")
     above.set_ylim(np.nanmin(values) - 4, np.nanmax(values) + 6)
     above.legend(loc="upper left")
-    above.set_title("A card through two short days, and a fault")
+    above.set_title("A card through four short days (6 h each), and a fault: what is new in the first is usual later")
     below.plot(*spiky(at, lasting), color=SKY, label="lasting: for how long a finding stands")
     below.plot(*spiky(at, news), color=BLUE, label="news")
     level(below, 0.5, "0.5")
     odd = np.flatnonzero(news >= 0.5)
-    for n in odd:
-        below.text(at[n], news[n], ensemble.DETECTORS[int(found[n].detector[0, 0])], fontsize=7, ha="right", color=RED)
+    for n in odd[np.diff(odd, prepend=-1000) > 100]:
+        below.text(at[n], 0.94, ensemble.DETECTORS[int(found[n].detector[0, 0])], fontsize=7, ha="center", rotation=45, color=RED)
     below.set_ylim(0, 1)
     below.set_ylabel("score")
     below.set_xlabel("hours")
-    below.legend(loc="upper left")
+    below.legend(loc="upper right", bbox_to_anchor=(0.86, 1.0))
     return save(figure, "detect-anomaly")
 
 
