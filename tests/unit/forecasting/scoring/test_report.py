@@ -63,7 +63,7 @@ def test_the_document_is_plain_json(tmp_path: Path) -> None:
     memory = plain["metrics"]["memory_used_bytes"]
     assert memory["unit"] == "By"
     assert memory["breaches"]["recall"] == 1.0
-    assert set(memory["models"]) >= {"naive"}
+    assert sum(model["judged"] for model in memory["models"].values()) == memory["judged"] > 0
     assert sum(tenth["said"] for tenth in memory["calibration"]) > 10
     assert memory["leads"][0]["lead_seconds"] == 1.0
 
@@ -159,12 +159,17 @@ def test_only_the_asked_metric_is_read_and_an_unknown_one_is_named(tmp_path: Pat
 
 
 def test_stretches_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Read in one piece or in twenty: the same score."""
+    """Read in one piece or in twenty: the same score, but for the order in which floats are added."""
     run = Kept()
     leaks(run)
-    whole = document(run.report(tmp_path))
+    whole = json.dumps(document(run.report(tmp_path)))
     monkeypatch.setattr("forecasting.scoring.report._LEAST_STRETCHES", 23)
-    assert document(run.report(tmp_path)) == whole
+    pieces = json.dumps(document(run.report(tmp_path)))
+    assert rounded(pieces) == rounded(whole)
+
+
+def rounded(text: str) -> object:
+    return json.loads(text, parse_float=lambda number: f"{float(number):.9g}")
 
 
 def test_a_row_that_is_none_of_ours_is_counted(tmp_path: Path) -> None:
