@@ -160,9 +160,11 @@ class Rounds:
         if self._live.due(target.metric, at_ns):
             places: dict[Hashable, int] = {(one.cluster, one.node, one.entity): row for row, one in enumerate(everybody)}
             self._live.judge(target.metric, places, shot.until_ns, shot.values, at_ns)
+        standing = {series for series in self._standing.keys() if series.metric == target.metric}  # noqa: SIM118  # as above
+        if not fresh.any() and not standing:
+            return []
         limits = np.array([_limit(target, one, at_ns) for one in everybody], dtype=np.float64)
         answer = screen(self._question(target, np.where(fresh[:, None], shot.values, np.nan), limits))
-        standing = {series for series in self._standing.keys() if series.metric == target.metric}  # noqa: SIM118  # as above
         stands = np.zeros(len(everybody), dtype=np.bool_)
         if standing:
             stands[:] = [SeriesRef(one.cluster, one.node, one.entity, target.metric) in standing for one in everybody]

@@ -8,6 +8,7 @@ import pytest
 
 from forecasting.pool import Chunk, Inline, Labelled
 from forecasting.settings import Forecasting, demo_profile
+from forecasting.targets import MEMORY
 from forecasting.worker import ForecastProcessor
 from schemas import topics
 from schemas.flow import DeadLetter, Partition, Record, Tick
@@ -283,7 +284,7 @@ class Stuck(Inline):
 
 
 def test_rounds_wait_for_the_one_under_way() -> None:
-    run = Run(pool=Stuck())
+    run = Run(demo_profile().model_copy(update={"targets": (MEMORY,)}), pool=Stuck())
     run.feed(memory(a=shapes.leak(45, ONSET, 60, 1)))
     assert run.processor.events["rounds"] < 35
     assert run.processor.events["rounds_skipped"] > 10
