@@ -9,6 +9,7 @@ import numpy as np
 
 from forecasting.growth import Growth, growing, since_reset
 from forecasting.regime import bridge, last_shift, noise
+from forecasting.stairs import climb
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,6 +110,10 @@ def screen(question: Question) -> Answer:
     else:
         shift = last_shift(known, np.where(np.isfinite(q.fastest), q.fastest, np.inf), sigma, floor)
     start = np.maximum(first_known, shift)
+    stair = np.full(len(start), width, dtype=np.int64)
+    if q.kind == "gauge":
+        stair = climb(known, q.limit, floor, sigma, horizon=_HORIZON_SLACK * q.horizon, reach=q.reach)
+        start = np.minimum(start, stair)
     length = width - start
     last = filled[:, -1]
     with np.errstate(invalid="ignore"):
@@ -138,6 +143,8 @@ def screen(question: Question) -> Answer:
         rise_start[fits[rising & (~bends_up | (scatter <= _SURE_SCATTER * least[fits]))]] = width - window
         least[new] = np.minimum(least[new], np.maximum(scatter[rising], (0.1 * q.resolution[new]) ** 2))
     candidate &= _has_before(rise_start - first_known, width - rise_start, q)
+    trend_start = np.where(near & (stair < width), stair, trend_start)
+    candidate |= near & (stair < width)
     return Answer(filled, start, enough, candidate, np.where(candidate, trend_start, start))
 
 

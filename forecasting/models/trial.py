@@ -67,7 +67,9 @@ def trial(batch: Batch, horizon: int) -> Trial:
     first = np.maximum(FIRST_ORIGIN - 1, length // _LEAST_SHARE)
     at = np.round(first + np.linspace(0, 1, ORIGINS) * np.maximum(0, length - 2 - first)).astype(np.int64)
     target = at[:, :, None] + steps
-    known = (target < length[:, :, None]) & (steps <= np.maximum(1, length // _LEAST_SHARE)[:, :, None])
+    # A short series has fewer places for an origin than are asked for; each counts once.
+    repeated = np.diff(at, axis=1, prepend=-1) == 0
+    known = ~repeated[:, :, None] & (target < length[:, :, None]) & (steps <= np.maximum(1, length // _LEAST_SHARE)[:, :, None])
     at = np.minimum(at, length - 1)
     actual = np.where(known, batch.z[batch.rows[:, :, None], np.minimum(target, batch.z.shape[1] - 1)], 0.0)
     times = known.sum(axis=1)

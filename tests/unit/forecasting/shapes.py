@@ -80,3 +80,26 @@ def temperature(steps: int, seed: int) -> Floats:
         value += (goal - value) / 20 + rng.normal(0, 0.2)
         out.append(round(value))
     return np.asarray(out, dtype=np.float64)
+
+
+def stairs(steps: int, onset: int, every: float, piece: float, seed: int) -> Floats:
+    """A leak in pieces: from 60 GB on, about `piece` GB about each `every` steps, never given back."""
+    rng = np.random.default_rng(seed)
+    y, at = np.full(steps, 60.0), float(onset)
+    while at < steps:
+        y[int(at) :] += piece * rng.uniform(0.7, 1.3)
+        at += max(2.0, every * rng.uniform(0.7, 1.3))
+    return noisy(np.minimum(y, 79.5), seed)
+
+
+def deploys(steps: int, seed: int) -> Floats:
+    """Three releases within an hour, each of which takes a little more, and then none."""
+    at = np.arange(steps)
+    taken: Floats = np.sum([at >= release for release in (60, 75, 95)], axis=0, dtype=np.float64)
+    return noisy(66 + 2.5 * taken, seed)
+
+
+def breathing(steps: int, seed: int) -> Floats:
+    """A pool that grows and shrinks in pieces of 2 GB as requests come and go."""
+    moves = np.random.default_rng(seed).choice((-2.0, 0.0, 2.0), size=steps // 10 + 1, p=(0.3, 0.4, 0.3))
+    return noisy(np.clip(66.0 + np.repeat(np.cumsum(moves), 10)[:steps], 58, 74), seed)

@@ -151,6 +151,21 @@ def test_a_model_that_comes_from_a_slow_file_server_is_no_candidate(minutes: flo
     assert ever(shapes.load(90, 40, 60 * minutes, 60.0, 1), step_seconds=60.0) == []
 
 
+@pytest.mark.parametrize(("every", "piece"), [(5, 0.8), (8, 1.5), (12, 1.5), (20, 2.0)])
+def test_a_leak_in_rare_large_pieces_is_a_candidate_well_before_its_limit(every: int, piece: float) -> None:
+    y = shapes.stairs(230, 60, every, piece, seed=1)
+    limit = int(np.argmax(y >= 76e9))
+    found = ever(y, step_seconds=60.0)
+    assert 60 + 3 * every < found[0] < limit - 20
+    assert len(found) > 0.6 * (limit - found[0])
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("shape", [shapes.deploys, shapes.breathing], ids=["deploys", "breathing"])
+def test_steps_that_end_or_come_back_are_no_stair(shape: Callable[[int, int], Floats], seed: int) -> None:
+    assert ever(shape(200, seed), step_seconds=60.0) == []
+
+
 def test_a_restart_is_no_candidate() -> None:
     assert ever(shapes.restart(120, 30, 1)) == []
 
