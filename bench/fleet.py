@@ -60,25 +60,25 @@ class Done(NamedTuple):
     truths: list[Truth]
 
 
-def simulate(seeds: Sequence[int], shape: Shape) -> list[Done]:
+def simulate(seeds: Sequence[int], shape: Shape, *, models: bool = False) -> list[Done]:
     """Both days of each seed; a process of the pool runs it."""
     calm = [clean(seed, shape) for seed in seeds]
     plans = [broken(seed, shape) for seed in seeds]
-    days = run([*calm, *(fleet for fleet, _ in plans)], shape.seconds)
+    days = run([*calm, *(fleet for fleet, _ in plans)], shape.seconds, models=models)
     return [
         Done(seed, quiet, loud, truths)
         for seed, quiet, loud, (_, truths) in zip(seeds, days[: len(seeds)], days[len(seeds) :], plans, strict=True)
     ]
 
 
-def score(shape: Shape, seeds: Sequence[int], *, processes: int, progress: Progress) -> Score:
+def score(shape: Shape, seeds: Sequence[int], *, processes: int, models: bool, progress: Progress) -> Score:
     """All days of the seeds, judged in the order of the seeds."""
     size = min(TOGETHER, -(-len(seeds) // processes))
     groups = [seeds[n : n + size] for n in range(0, len(seeds), size)]
     task = progress.add_task(f"0 of {len(seeds)} seeds", total=len(seeds))
     done: list[Done] = []
     with ProcessPoolExecutor(processes) as pool:
-        for future in as_completed([pool.submit(simulate, group, shape) for group in groups]):
+        for future in as_completed([pool.submit(simulate, group, shape, models=models) for group in groups]):
             done += future.result()
             progress.update(task, completed=len(done), description=f"{len(done)} of {len(seeds)} seeds")
     found = Score()
@@ -96,13 +96,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--first", type=int, default=1, help="the first of them")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="days simulated side by side (default: a core each)")
     parser.add_argument("--out", type=Path, default=OUT, help="where the figures are written (default bench/out/fleet.json)")
+    parser.add_argument("--models", action="store_true", help="also run slow_card_of_model (a shadow rule), which takes most of the time")
     parser.add_argument("--each", action="store_true", help="also print each fault that was missed and each false finding")
     asked = parser.parse_args(arguments)
     shape = QUICK if asked.quick else FULL
     seeds = range(asked.first, asked.first + (asked.seeds or (QUICK_SEEDS if asked.quick else SEEDS)))
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(40), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), refresh_per_second=2) as progress:
-        found = score(shape, seeds, processes=asked.processes, progress=progress)
+        found = score(shape, seeds, processes=asked.processes, models=asked.models, progress=progress)
     figures = found.figures()
     # A pipe has no width, and a table in eighty columns cannot be read.
     console = Console(width=None if sys.stdout.isatty() else 150)

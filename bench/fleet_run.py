@@ -18,7 +18,7 @@ from streams.processors.detect import DetectProcessor
 from streams.settings import Alerting, Detect
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from collectors.simulated.fleet import Fleet
     from schemas.flow import Emitted
@@ -72,12 +72,14 @@ class _Nothing:
 
 @dataclass(slots=True)
 class _Line:
-    """Detect and alert, one after the other; what detect writes for itself (peer statistics) it reads in the next step."""
+    """Detect and alert, one after the other. With `models` detect reads in the next step what it wrote for itself: peer statistics, which
+    a shadow rule compares across nodes for more time than all else takes."""
 
     detect: DetectProcessor
     alert: AlertProcessor
     began_ns: int
     days: dict[str, Day]
+    models: bool = False
     _valid_ns: dict[tuple[str, str], int] = field(default_factory=dict)
     """Until when each active finding is true; one that nobody repeated is over."""
     _again: list[Record] = field(default_factory=list)
@@ -101,7 +103,7 @@ class _Line:
             if out.topic == topics.FINDINGS:
                 findings.append(made)
                 self._noted(v1.Finding.FromString(out.value or b""), at_ns)
-            elif out.topic in self.detect.inputs:
+            elif self.models and out.topic in self.detect.inputs:
                 self._again.append(made)
         if findings:
             self._alerted(self.alert.process(findings))
@@ -139,9 +141,9 @@ class _Line:
                 self.days[alert.cluster].fired.append(Fired(seconds, alert.rule, alert.entity, alert.incident or alert.episode))
 
 
-def run(fleets: Sequence[Fleet], seconds: int, *, messages: bool = False, on_step: Callable[[int], None] = lambda _: None) -> list[Day]:
-    """What is raised in each fleet's day; they begin at the same moment, each in a cluster of its own. `on_step` is told how many
-    seconds are simulated. With `messages` samples go through their bytes."""
+def run(fleets: Sequence[Fleet], seconds: int, *, messages: bool = False, models: bool = False) -> list[Day]:
+    """What is raised in each fleet's day; they begin at the same moment, each in a cluster of its own. With `messages`
+    samples go through their bytes; with `models` devices are compared across nodes too."""
     detect, alert = DetectProcessor.of(Detect(), rebuild_seconds=120), AlertProcessor.of(Alerting())
     detect.restore(_Nothing(), _OWNED)
     alert.restore(_Nothing(), frozenset({Partition(topics.FINDINGS, 0)}))
@@ -149,12 +151,11 @@ def run(fleets: Sequence[Fleet], seconds: int, *, messages: bool = False, on_ste
     if not messages:
         detect.samples.reader = ViewReader(feeds, detect.samples.plan.metrics)
     began_ns = fleets[0].started_at_ns
-    line = _Line(detect, alert, began_ns, {feed.cluster: Day() for feed in feeds})
+    line = _Line(detect, alert, began_ns, {feed.cluster: Day() for feed in feeds}, models)
     line.take([record for feed in feeds for record in feed.inventory()], began_ns)
     for second in range(STEP_SECONDS, seconds + 1, STEP_SECONDS):
         at_ns = began_ns + second * SECOND_NS
         if records := [record for feed in feeds for record in feed.step()]:
             line.take(records, at_ns)
         line.tick(at_ns)
-        on_step(second)
     return list(line.days.values())

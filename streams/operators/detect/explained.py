@@ -1,7 +1,8 @@
 """Holds back anomalies that a context event explains: a deploy, a restart, maintenance or a new configuration is not a fault.
 
 An explained finding is said once, not active and with the event's words; if it outlasts the explanation it is raised with them as
-evidence. Facts (thresholds, events, silence, forecasts) pass through: a card that is too hot is too hot, whatever was deployed.
+evidence. One that only fades does not: a detector remembers a surprise for a while, and the step of a deploy is one surprise. Facts
+(thresholds, events, silence, forecasts) pass through: a card that is too hot is too hot, whatever was deployed.
 """
 
 from __future__ import annotations
@@ -43,11 +44,13 @@ _Place = tuple[str, str, str]
 
 
 class Held(NamedTuple):
-    """What was done with the level that began at `since_ns`: by `event` held back, or, where `raised`, sent as active."""
+    """What was done with the level that began at `since_ns`: by `event` held back, or, where `raised`, sent as active. `score` is its
+    last one."""
 
     since_ns: int
     raised: bool
     event: v1.ContextEvent | None
+    score: float
 
 
 def _places() -> Recent[_Place, tuple[v1.ContextEvent, ...]]:
@@ -108,13 +111,16 @@ def _judged(state: Explained, finding: v1.Finding) -> Iterator[v1.Finding]:
     if event is not None and finding.observed_at_ns < _until_ns(state, finding, event):
         if held is None or held.raised:
             yield _explained(finding, event)
-        state.levels[key] = Held(finding.since_ns, False, event)
+        state.levels[key] = Held(finding.since_ns, False, event, finding.score)
+        return
+    if held is not None and not held.raised and finding.score < held.score:
+        state.levels[key] = held._replace(score=finding.score)
         return
     outlasted = event or (held.event if held is not None else None)
     if outlasted is not None:
         finding.evidence["outlasted"] = _told(outlasted)
     if held is None or not held.raised:
-        state.levels[key] = Held(finding.since_ns, True, outlasted)
+        state.levels[key] = Held(finding.since_ns, True, outlasted, finding.score)
     yield finding
 
 

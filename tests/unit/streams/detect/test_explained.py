@@ -75,6 +75,19 @@ def test_what_outlasts_the_explanation_is_raised_with_it_as_evidence() -> None:
     assert run(state, finding(30, 645), finding(30, 660, active=False)) == [RAISED, OVER]
 
 
+def test_what_only_fades_does_not_outlast_and_what_comes_again_does() -> None:
+    state = start(OWNER)
+    fading = [finding(30, 30 + n, score=0.9 - n / 2000) for n in range(15, 900, 15)]
+    assert run(state, event(0), finding(30, score=0.9), *fading) == [RESTARTED]
+    assert run(state, finding(30, 930, score=0.8), finding(30, 945, score=0.79)) == [RAISED, RAISED]
+
+
+def test_a_fading_one_that_ends_was_never_raised() -> None:
+    state = start(OWNER)
+    fading = [finding(30, 700, score=0.6), finding(30, 800, active=False, score=0.4)]
+    assert run(state, event(0), finding(30, score=0.9), *fading) == [RESTARTED]
+
+
 @pytest.mark.parametrize("kind", EXPLAINING)
 def test_each_kind_explains(kind: str) -> None:
     ((active, by),) = run(start(), event(0, kind=kind), finding(10, owner=OWNER))
@@ -183,6 +196,7 @@ def histories(draw: st.DrawFn) -> list[v1.ContextEvent | v1.Finding]:
             draw(st.sampled_from([0, 10, 700])),
             draw(st.integers(700, 1500)),
             active=draw(st.booleans()),
+            score=draw(st.sampled_from([0.5, 0.7, 0.9])),
             entity=draw(st.sampled_from([DEVICE, "device/v:2"])),
         ),
     ]
