@@ -43,6 +43,7 @@ class History(Histories):
         self._metrics = tuple((i, t.metric, t.quantity == "per_minute") for i, t in enumerate(self.targets))
         asked = {name for t in self.targets for name in (t.limit_metric, t.ceiling_metric, t.unless_metric) if name}
         self.constants: tuple[str, ...] = tuple(sorted(asked | set(SHAPE)))
+        self._all_slow = all(BY_NAME[target.metric].cadence == "slow" for target in self.targets)
         self._sources: dict[tuple[str, str, str], _Source] = {}
         self._totals: dict[int, Total] = {}
 
@@ -58,12 +59,17 @@ class History(Histories):
         reset = self._went_back(batch)
         rows: list[int] = []
         values: list[float] = []
+        devices = self._nodes.setdefault((batch.cluster, batch.node), {})
         for sample in batch.devices:
-            known = self.find(batch.cluster, batch.node, device_entity(sample.uid))
-            device = known or self._found(batch.cluster, batch.node, device_entity(sample.uid), sample.uid, simulated=batch.simulated)
+            if self._all_slow and not sample.full and not reset:
+                continue  # slow fields travel in full samples only
+            uid = sample.uid
+            device = devices.get(device_entity(uid))
             if device is None:
-                continue
-            if known is not None and reset:
+                device = self._found(batch.cluster, batch.node, device_entity(uid), uid, simulated=batch.simulated)
+                if device is None:
+                    continue
+            elif reset:
                 self._clear(device)
             if sample.full:  # the only samples that carry constants
                 device.simulated = batch.simulated

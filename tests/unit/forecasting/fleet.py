@@ -37,9 +37,9 @@ def batch(
     limits: Mapping[str, float | None] | None = None,
     boot_id: str = "b",
 ) -> v1.SampleBatch:
-    """One node's batch; a metric that is not named was not due. Every 60th sequence carries the limits, as full samples do; one that
-    is None is not told."""
-    full = sequence % 60 == 0
+    """One node's batch; a metric that is not named was not due. Every 60th sequence, and each with a slow metric, carries the limits, as
+    full samples do; one that is None is not told."""
+    full = sequence % 60 == 0 or any(BY_NAME[name].cadence == "slow" for values in devices.values() for name in values)
     samples = []
     for index, (uid, values) in enumerate(devices.items()):
         typed = {name: int(value) if BY_NAME[name].wire.startswith("uint") else value for name, value in values.items()}
