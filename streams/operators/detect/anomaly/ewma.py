@@ -16,17 +16,18 @@ if TYPE_CHECKING:
     from streams.operators.detect.anomaly.usual import Usual
     from streams.operators.detect.table import Table
 
-LIMIT: Final = 8.5
+LIMIT: Final = 8.0
 """Decades that score 0.5: about 40 standard deviations where that was never seen in 2,000 points."""
 
 
-def define(table: Table, width: int) -> None:
+def define(table: Table, width: int, options: Options) -> None:
+    del options
     tails.define(table, "ewma", width, 3)
 
 
 def surprise(table: Table, given: Given, options: Options) -> NDArray[np.float64]:
     """Decades (m,), the mean of the three; NaN in the warm-up."""
-    decades = tails.surprise(table, "ewma", given.cells, np.abs(given.usual.distance)).mean(axis=0)
+    decades = tails.surprise(table, "ewma", given, np.abs(given.usual.distance)).mean(axis=0)
     return np.where(given.number >= options.warm_up, decades, np.nan)
 
 

@@ -1,4 +1,4 @@
-"""What a detector is given: the points of one call, and what was usual for their series."""
+"""What a detector is given: the points of one call, what was usual for their series, and the way they took."""
 
 from __future__ import annotations
 
@@ -8,14 +8,20 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from streams.operators.detect.anomaly.places import Where
     from streams.operators.detect.anomaly.usual import Usual
 
 
 class Given(NamedTuple):
-    """m points of distinct series: places in the flattened table, values, times, and how many points each series had before."""
+    """m points of distinct series: places in the flattened table, values, times, and how many points each series had before.
+
+    `at` is `cells`, as a slice where they are neighbours. `means` (len(means.WEIGHTS), m) are running means with the point in them.
+    """
 
     cells: NDArray[np.intp]
+    at: Where
     values: NDArray[np.float64]
     at_ns: NDArray[np.int64]
     number: NDArray[np.int64]
     usual: Usual
+    means: NDArray[np.float64]

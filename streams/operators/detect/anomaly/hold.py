@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from streams.operators.detect.anomaly.places import rows
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from streams.operators.detect.anomaly.places import Where
     from streams.operators.detect.table import Table
 
     Floats = NDArray[np.float64]
@@ -20,18 +23,21 @@ def define(table: Table, width: int) -> None:
     table.define("anomaly_peak_at", np.int32, 0, width)
 
 
-def news(table: Table, cells: NDArray[np.intp], size: Floats, number: NDArray[np.int64], hold_points: int) -> tuple[Floats, Floats]:
+def news(table: Table, at: Where, size: Floats, number: NDArray[np.int64], hold_points: int) -> tuple[Floats, Floats]:
     """`size` (m,) where it is above the peak of the last `hold_points`, else 0; and the peak, which falls to 0 meanwhile. NaN stays NaN."""
     peaks = table["anomaly_peak"].reshape(-1)
     since = table["anomaly_peak_at"].reshape(-1)
-    held = peaks[cells].astype(np.float64)
-    age = number - since[cells]
-    held[age > hold_points] = 0.0
+    held = rows(peaks, at).astype(np.float64)
+    age = number - rows(since, at)
+    held *= age <= hold_points
     # what equals the peak is kept in single precision: the same size again is no news
-    above = size.astype(np.float32) > held
-    at_least = size.astype(np.float32) >= held
-    peaks[cells[at_least]] = size[at_least]
-    since[cells[at_least]] = number[at_least]
-    lasting = np.where(at_least, size, held * (1.0 - age / (hold_points + 1.0)))
-    unknown = np.isnan(size)
-    return np.where(above | unknown, size, 0.0), np.where(unknown, np.nan, lasting)
+    rounded = size.astype(np.float32)
+    at_least = rounded >= held
+    lasting = held * (1.0 - age / (hold_points + 1.0))
+    unknown = size != size
+    lasting[unknown] = np.nan
+    news = size * ((rounded > held) | unknown)
+    lasting[at_least] = size[at_least]
+    peaks[at] = np.where(at_least, rounded, rows(peaks, at))
+    since[at] = np.where(at_least, number, rows(since, at))
+    return news, lasting

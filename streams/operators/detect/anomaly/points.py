@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from streams.operators.detect.anomaly.places import rows, where
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -20,14 +22,12 @@ _SPACING_WEIGHT: Final = 0.1
 
 
 class Points(NamedTuple):
-    """m points, one a series. `place` indexes the flattened (n, W) input, `cells` the flattened (capacity, W) table."""
+    """m points, one a series: places in the flattened table, values, times, and how many points the series had before this one."""
 
-    place: NDArray[np.intp]
     cells: NDArray[np.intp]
     values: NDArray[np.float64]
     at_ns: NDArray[np.int64]
     number: NDArray[np.int64]
-    """How many points the series had before this one."""
 
 
 def define(table: Table, width: int) -> None:
@@ -41,53 +41,55 @@ def define(table: Table, width: int) -> None:
 
 
 def take(
-    table: Table, rows: NDArray[np.intp], at_ns: NDArray[np.int64], values: NDArray[np.float64], options: Options
+    table: Table, cells: NDArray[np.intp], at_ns: NDArray[np.int64], values: NDArray[np.float64], options: Options
 ) -> tuple[NDArray[np.bool_], Points]:
-    """Takes `values` (n, W) in; returns which of them count (n, W), and the points that are complete with them.
+    """Takes `values` (k,) of the distinct places `cells` (k,) in; returns which of them count (k,), and the points complete with them.
 
     Not counted are NaN, infinities, what is beyond MOST, and what is not after the last sample of its series: late or a duplicate.
     A series that starts again has fresh state in every column that is named `anomaly_*`.
     """
-    width = values.shape[1]
-    cells = (rows[:, None] * width + np.arange(width)).ravel()
-    flat = values.ravel()
-    when = np.repeat(at_ns, width)
     seen = table["anomaly_seen_ns"].reshape(-1)
     samples = table["anomaly_samples"].reshape(-1)
     point_ns = table["anomaly_point_ns"].reshape(-1)
     spacing = table["anomaly_spacing_ns"].reshape(-1)
     points = table["anomaly_points"].reshape(-1)
     mean = table["anomaly_mean"].reshape(-1)
-
-    last = seen[cells]
-    silent = when - last
-    known = np.abs(flat) <= MOST  # NaN is not
-    fresh = points[cells] == 0
+    at = where(cells)
     least_ns = options.point_seconds * 1e9
-    forget_ns = options.forget_gap_points * np.maximum(spacing[cells], least_ns)
-    lost = known & ~fresh & (np.abs(silent) > forget_ns)
-    counted = known & ((silent > 0) | fresh | lost)
-    place = np.flatnonzero(counted)
-    if len(place) < len(cells):
-        cells, flat, when, fresh, lost = cells[place], flat[place], when[place], fresh[place], lost[place]
 
+    counted = np.abs(values) <= MOST  # NaN is not
+    fresh = rows(points, at) == 0
+    silent = at_ns - rows(seen, at)
+    lost = np.abs(silent) > options.forget_gap_points * np.maximum(rows(spacing, at), least_ns)
+    first = fresh | lost
+    counted &= (silent > 0) | first
+    if not counted.all():
+        place = np.flatnonzero(counted)
+        cells, values, at_ns, first, lost = cells[place], values[place], at_ns[place], first[place], lost[place] & ~fresh[place]
+        at = where(cells)
+    else:
+        lost &= ~fresh
     if lost.any():
         table.freshen("anomaly_", cells[lost])
-    seen[cells] = when
-    first = fresh | lost
-    count = np.where(first, 1, samples[cells] + 1)
-    before = np.where(count == 1, 0.0, mean[cells])
-    average = before + (flat - before) / count
-    passed = when - point_ns[cells]
-    due = first | (passed >= least_ns)
-    samples[cells] = np.where(due, 0, count)
-    mean[cells] = average
 
-    ready = cells[due]
-    number = np.where(lost[due], 0, points[ready]).astype(np.int64)
-    points[ready] = number + 1
-    point_ns[ready] = when[due]
-    apart = np.where(number == 0, 0.0, passed[due])
-    old = np.where(number <= 1, apart, spacing[ready])
-    spacing[ready] = old + _SPACING_WEIGHT * (apart - old)
-    return counted.reshape(values.shape), Points(place[due], ready, average[due], when[due], number)
+    seen[at] = at_ns
+    count = rows(samples, at) + 1
+    passed = at_ns - rows(point_ns, at)
+    due = (passed >= least_ns) | first
+    if (count > 1).any():
+        before = rows(mean, at) * (count > 1)
+        values = before + (values - before) / count
+    if not due.all():
+        mean[at] = values
+        samples[at] = count * ~due
+        cells, values, at_ns, passed = cells[due], values[due], at_ns[due], passed[due]
+        at = where(cells)
+    else:
+        samples[at] = 0
+    number = rows(points, at).astype(np.int64)
+    points[at] = number + 1
+    point_ns[at] = at_ns
+    old = rows(spacing, at).astype(np.float64)
+    apart = passed * (number > 0)
+    spacing[at] = old + (apart - old) * (_SPACING_WEIGHT + (1.0 - _SPACING_WEIGHT) * (number <= 1))
+    return counted, Points(cells, values, at_ns, number)

@@ -21,7 +21,8 @@ MOST_RATIO: Final = 1e6
 """Of standard deviations that is told apart: a series that falls silent must not grow ever stranger."""
 
 
-def define(table: Table, width: int) -> None:
+def define(table: Table, width: int, options: Options) -> None:
+    del options
     tails.define(table, "shift", width, 2)
 
 
@@ -31,5 +32,5 @@ def surprise(table: Table, given: Given, options: Options) -> NDArray[np.float64
     mean = np.abs(usual.mean_after[0] - usual.mean[-1]) / usual.sigma[-1]
     ratio = np.maximum(usual.sigma_after[0], 1e-3 * usual.sigma[-1]) / usual.sigma[-1]
     spread = np.minimum(np.maximum(ratio, 1.0 / ratio), MOST_RATIO) - 1.0
-    decades = tails.surprise(table, "shift", given.cells, np.stack((mean, spread))).max(axis=0)
-    return np.where(given.number >= options.warm_up, decades, np.nan)
+    decades = tails.surprise(table, "shift", given, np.stack((mean, spread)))
+    return np.where(given.number >= options.warm_up, np.maximum(decades[0], decades[1]), np.nan)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from streams.operators.detect.anomaly import tails
+from streams.operators.detect.anomaly.places import rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from streams.operators.detect.anomaly.options import Options
     from streams.operators.detect.table import Table
 
-LIMIT: Final = 7.5
+LIMIT: Final = 6.0
 """Decades that score 0.5."""
 SLACK_SIGMAS: Final = 0.5
 """Distance that adds nothing: half of the step of one standard deviation that is looked for (Page's rule)."""
@@ -25,8 +26,9 @@ FULL: Final = 400.0
 """Sum at which it is full."""
 
 
-def define(table: Table, width: int) -> None:
+def define(table: Table, width: int, options: Options) -> None:
     """The sums upwards and downwards."""
+    del options
     table.define("anomaly_cusum", np.float32, 0.0, width, 2)
     tails.define(table, "step", width, 1)
 
@@ -34,10 +36,10 @@ def define(table: Table, width: int) -> None:
 def surprise(table: Table, given: Given, options: Options) -> NDArray[np.float64]:
     """Decades (m,); NaN in the warm-up."""
     sums = table["anomaly_cusum"].reshape(-1, 2)
-    off = np.clip(given.usual.distance[-1], -MOST_SIGMAS, MOST_SIGMAS)
-    signed = np.stack((off, -off), axis=1)
-    now = np.clip(sums[given.cells] + signed - SLACK_SIGMAS, 0.0, FULL)
-    sums[given.cells] = now
+    off = np.minimum(np.maximum(given.usual.distance[-1], -MOST_SIGMAS), MOST_SIGMAS)
+    now = rows(sums, given.at).T + np.stack((off - SLACK_SIGMAS, -off - SLACK_SIGMAS))
+    now = np.minimum(np.maximum(now, 0.0), FULL)
+    sums[given.at] = now.T
     # a sum of 8 is what one standard deviation over 16 points brings: the unit of the tail
-    decades = tails.surprise(table, "step", given.cells, now.max(axis=1)[None] / MOST_SIGMAS)[0]
+    decades = tails.surprise(table, "step", given, np.maximum(now[0], now[1])[None] / MOST_SIGMAS)[0]
     return np.where(given.number >= options.warm_up, decades, np.nan)

@@ -1,6 +1,7 @@
 """How rarely a series' statistic was as large as now, by a histogram of its own past that forgets.
 
-One pseudo-observation with a heavy tail stands beside what was seen, so that twice the largest ever seen surprises more than the largest.
+One pseudo-observation with a heavy tail stands beside what was counted: twice the largest ever seen surprises more than the largest.
+Only what lies beyond the usual bins of its series is looked at closely; the rest is no surprise.
 """
 
 from __future__ import annotations
@@ -9,50 +10,70 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from streams.operators.detect.anomaly.places import rows
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from streams.operators.detect.anomaly.given import Given
     from streams.operators.detect.table import Table
 
     Floats = NDArray[np.float64]
 
 BINS: Final = 16
-LEAST: Final = 0.25
-"""Upper border of the lowest bin; each bin is wider by the square root of 2, so the highest begins at 32."""
-FULL: Final = 4096
+"""Two to an octave: the lowest ends at 0.375, the highest begins at 48."""
+EVERY: Final = 4
+"""Each series' every so manieth point is counted."""
+FULL: Final = 1024
 """Counts are halved when so many were counted: the past is forgotten over a few thousand points."""
 TAIL_POWER: Final = 3.0
 """Of the pseudo-observation: being twice as far off is taken to be eight times as rare where nothing else is known."""
-_TOP: Final = np.arange(BINS)[None, None, :]
+QUIET: Final = 1.5
+"""Decades that are usual: about one point in 30."""
+
+_LOWEST: Final = int(np.array([0.25], np.float32).view(np.int32)[0] >> 22)
+"""The sign, the exponent and the first bit of the fraction of a single-precision number count half octaves."""
+_BIN: Final = np.arange(BINS)
 
 
 def define(table: Table, name: str, width: int, statistics: int) -> None:
-    """One histogram for each statistic of a series."""
-    table.define(f"anomaly_tail_{name}", np.uint16, 0, width, statistics, BINS)
+    """One histogram for each statistic of a series, and the highest bin that is usual."""
+    table.define(f"anomaly_{name}_tail", np.uint16, 0, width, statistics, BINS)
+    table.define(f"anomaly_{name}_quiet", np.uint8, 0, width, statistics)
 
 
-def surprise(table: Table, name: str, cells: NDArray[np.intp], statistic: Floats) -> Floats:
-    """Decades (k, m) of `statistic` (k, m), 0 or more and without a unit; then it joins its histogram."""
-    counts = table[f"anomaly_tail_{name}"]
-    kinds = counts.shape[-2]
-    counts = counts.reshape(-1, kinds, BINS)
-    past = counts[cells]
-    size = np.clip(statistic.T, 1e-9, 1e12)
-    position = np.clip(2.0 * np.log2(size / LEAST) + 1.0, 0.0, BINS - 1e-6)
-    bin_ = position.astype(np.intp)
-    within = position - bin_
-    at = bin_[:, :, None]
-    above = np.where(at < _TOP, past, 0).sum(axis=2, dtype=np.float64)
-    mine = np.take_along_axis(past, at, axis=2)[:, :, 0]
-    # the highest bin is open: nothing is known of what lies where in it
-    above += np.where(bin_ == BINS - 1, 1.0, 1.0 - within) * mine
-    total = past.sum(axis=2, dtype=np.float64)
-    decades = np.log10((total + 1.0) / (above + np.minimum(size**-TAIL_POWER, 1.0)))
-    place = (np.arange(len(cells))[:, None], np.arange(kinds)[None, :])
-    counts[cells[:, None], place[1], bin_] = mine + 1
-    full = total >= FULL
-    if full.any():
-        i, kind = np.nonzero(full)
-        counts[cells[i], kind] //= 2
-    found: Floats = decades.T
-    return found
+def surprise(table: Table, name: str, given: Given, statistic: Floats) -> Floats:
+    """Decades (k, m) of `statistic` (k, m), 0 or more and without a unit, 0 where it is usual; then it joins its histogram."""
+    kinds = len(statistic)
+    counts = table[f"anomaly_{name}_tail"].reshape(-1, BINS)
+    quiet = table[f"anomaly_{name}_quiet"].reshape(-1, kinds)
+    size = np.minimum(statistic, 1e12).astype(np.float32)
+    bins = (size.view(np.int32) >> 22) - _LOWEST
+    np.maximum(bins, 0, out=bins)
+    np.minimum(bins, BINS - 1, out=bins)
+    out = np.zeros(statistic.shape)
+    kind, i = np.nonzero(bins > rows(quiet, given.at).T)
+    if len(i):
+        which = bins[kind, i]
+        past = counts.take(given.cells[i] * kinds + kind, axis=0)
+        above = ((which[:, None] <= _BIN) * past).sum(axis=1)
+        rare = np.minimum(np.maximum(size[kind, i].astype(np.float64), 1e-9) ** -TAIL_POWER, 1.0)
+        decades = np.log10((past.sum(axis=1) + 1.0) / (above + rare))
+        out[kind, i] = decades
+        usual = decades < QUIET
+        quiet[given.cells[i[usual]], kind[usual]] = which[usual]
+
+    due = (given.number & (EVERY - 1)) == 0
+    if due.any():
+        cells, those = (given.cells, bins) if due.all() else (given.cells[due], bins[:, due])
+        flat = counts.reshape(-1)
+        at = cells * (kinds * BINS) + (np.arange(kinds) * BINS)[:, None] + those
+        flat[at] = flat.take(at) + 1
+        counted = given.number[due] // EVERY + 1
+        full = (counted >= FULL) & (counted % (FULL // 2) == 0)
+        if full.any():
+            old = cells[full]
+            counts.reshape(-1, kinds, BINS)[old] //= 2
+            # what was usual long ago need not be so any more
+            quiet[old] = 0
+    return out

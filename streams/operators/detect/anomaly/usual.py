@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from streams.operators.detect.anomaly.places import rows
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from streams.operators.detect.anomaly.places import Where
     from streams.operators.detect.table import Table
 
     Floats = NDArray[np.float64]
@@ -23,6 +26,7 @@ LEAST_SIGMA: Final = 1e-9
 """Least standard deviation as a share of the mean: above the rounding of a double, below what any sensor tells apart."""
 _TINY: Final = 1e-140
 _MOST: Final = 1e12
+_K: Final = len(WEIGHTS)
 _WEIGHT: Final = np.array(WEIGHTS)[:, None]
 
 
@@ -38,24 +42,33 @@ class Usual(NamedTuple):
 
 def define(table: Table, width: int) -> None:
     """Mean and variance at each time constant."""
-    table.define("anomaly_usual", np.float64, 0.0, width, 2 * len(WEIGHTS))
+    table.define("anomaly_usual", np.float64, 0.0, width, 2 * _K)
 
 
-def take(table: Table, cells: NDArray[np.intp], values: Floats, number: NDArray[np.int64]) -> Usual:
+def take(table: Table, at: Where, values: Floats, number: NDArray[np.int64]) -> Usual:
     """Takes `values` (m,) in."""
-    state = table["anomaly_usual"].reshape(-1, 2 * len(WEIGHTS))
-    old = state[cells].T
-    mean, variance = old[: len(WEIGHTS)], old[len(WEIGHTS) :]
-    away = np.where(number == 0, 0.0, values - mean)
-    least = np.maximum(LEAST_SIGMA * np.abs(mean), _TINY)
+    state = table["anomaly_usual"].reshape(-1, 2 * _K)
+    old = np.ascontiguousarray(rows(state, at).T)
+    mean, variance = old[:_K], old[_K:]
+    least_number = int(number.min())
+    if least_number == 0:
+        mean[:, number == 0] = values[number == 0]
+    away = values - mean
+    least = np.maximum(np.abs(mean) * LEAST_SIGMA, _TINY)
     sigma = np.maximum(np.sqrt(variance), least)
-    distance = np.clip(away / sigma, -_MOST, _MOST)
+    distance = np.minimum(np.maximum(away / sigma, -_MOST), _MOST)
+    clip = sigma * WINSOR_SIGMAS
     # where nothing ever varied there is no scale to clip to: the first change sets it
-    clip = np.where((number >= YOUNG) & (variance > 0), WINSOR_SIGMAS * sigma, np.inf)
-    away = np.clip(away, -clip, clip)
-    weight = np.maximum(_WEIGHT, 1.0 / (number + 1.0))
+    whole = variance == 0.0
+    if least_number < YOUNG:
+        whole |= number < YOUNG
+    if whole.any():
+        clip[whole] = np.inf
+    away = np.minimum(np.maximum(away, -clip), clip)
+    weight = np.maximum(_WEIGHT, 1.0 / (number + 1.0)) if least_number < 1.0 / WEIGHTS[-1] else _WEIGHT
     step = weight * away
-    after = np.where(number == 0, values, mean + step)
-    spread = (1.0 - weight) * (variance + step * away)
-    state[cells] = np.concatenate((after, spread)).T
-    return Usual(mean, sigma, distance, after, np.maximum(np.sqrt(spread), least))
+    after = np.empty_like(old)
+    np.add(mean, step, out=after[:_K])
+    np.multiply(1.0 - weight, variance + step * away, out=after[_K:])
+    state[at] = after.T
+    return Usual(mean, sigma, distance, after[:_K], np.maximum(np.sqrt(after[_K:]), least))

@@ -32,14 +32,14 @@ def noisy(n: int, seed: int = 1) -> NDArray[np.float64]:
 
 def test_nothing_is_said_in_the_warm_up() -> None:
     found = run(noisy(260))
-    assert np.isnan(found.score[:200]).all()
-    assert not np.isnan(found.score[200:]).any()
+    assert np.isnan(found.score[:150]).all()
+    assert not np.isnan(found.score[150:]).any()
 
 
 @pytest.mark.parametrize("level", [0.0, 70.0, -3.0, 1e12])
 def test_a_constant_series_that_changes_is_an_anomaly(level: float) -> None:
     found = run(np.array([level] * 300 + [level * 1.1 + (level == 0)]))
-    assert (found.score[200:300] == 0).all()
+    assert (found.score[150:300] == 0).all()
     assert found.score[300] > 0.5
     assert ensemble.DETECTORS[int(found.detector[300])] in ensemble.DETECTORS
 
