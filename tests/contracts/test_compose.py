@@ -41,7 +41,7 @@ def resolve(arguments: list[str]) -> tuple[click.Command, list[str]]:
 def parse(arguments: list[str]) -> None:
     """Let click parse a command line without running it: unknown options, missing and impossible values raise."""
     found, rest = resolve(arguments)
-    if isinstance(found, click.Group):
+    if isinstance(found, click.Group) and not found.invoke_without_command:
         raise LookupError(f"{' '.join(arguments)} needs a subcommand")
     found.make_context(found.name or "?", list(rest)).close()
 

@@ -10,11 +10,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from forecasting.settings import demo_profile
 from tests.unit.forecasting import shapes
 from tests.unit.forecasting.fleet import START_NS
 from tests.unit.forecasting.scoring.kept import Kept
 from xpulse.cli.main import command
 from xpulse.errors import ProblemFound, UsageError
+from xpulse.local.up import demo
+from xpulse.settings import Settings
 
 COLUMNS = ("judged", "MASE", "vs naive", "in 90 %", "pinball", "crossed", "foretold", "false", "averted", "recall", "precision", "lead")
 
@@ -101,3 +104,10 @@ def test_without_a_store_it_says_how_to_get_one(tmp_path: Path) -> None:
     found = typed(settings_file(tmp_path, tmp_path / "none.sqlite"))
     assert isinstance(found.exception, ProblemFound)
     assert "xpulse" in str(found.exception)
+
+
+def test_the_demo_s_targets_reach_the_roles_through_their_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, value in demo(Settings()).items():
+        monkeypatch.setenv(name, value)
+    assert Settings().forecasting == demo_profile()
