@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 _SEED_TRIES: Final = 10
 """Ticks on which an unreachable store is asked again; then the history comes from samples alone."""
 
+_MOST_BACK_NS: Final = 70 * 60 * 10**9
+"""How far back standing forecasts are looked for: one of hourly steps is said again each hour. What is not found expires by itself."""
+
 _MOST_AHEAD_NS: Final = 300 * 10**9
 """A node whose clock is further ahead of the broker's than this is not believed."""
 
@@ -89,7 +92,7 @@ class ForecastProcessor:
         for group in self._groups:
             group.forget(keeps)
         self._seeds_left = _SEED_TRIES if self._store is not None and mine else 0
-        since_ns = self._clock_ns() - 2 * max(group.rounds.valid_ns for group in self._groups)
+        since_ns = self._clock_ns() - min(2 * max(group.rounds.valid_ns for group in self._groups), _MOST_BACK_NS)
         for partition in range(reader.partitions(topics.FORECASTS)):
             for record in reader.read(topics.FORECASTS, partition, since_ns=since_ns):
                 self._adopt(record)

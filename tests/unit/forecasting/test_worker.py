@@ -1,7 +1,7 @@
 """The forecast role end to end in event time: what it says of a leak, when, and what it does not say of anything else."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pytest
@@ -260,6 +260,18 @@ def test_the_store_s_series_of_other_workers_are_not_taken() -> None:
     assert store.asked["memory_used_bytes"] == 4
     processor.restore(topic, frozenset({Partition(topics.FORECASTS, 0)}))
     assert processor.devices == 0
+
+
+def test_a_start_does_not_read_hours_of_forecasts_for_what_has_hourly_steps() -> None:
+    asked: list[int] = []
+
+    class Watched(Topic):
+        def read(self, topic: str, partition: int, *, since_ns: int | None = None) -> Iterator[Record]:
+            asked.append(0 if since_ns is None else START_NS - since_ns)
+            return super().read(topic, partition, since_ns=since_ns)
+
+    ForecastProcessor(Forecasting(workers=0), clock_ns=lambda: START_NS).restore(Watched(), ALL)
+    assert set(asked) == {70 * 60 * SECOND}
 
 
 class Failing(Inline):
