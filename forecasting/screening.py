@@ -110,15 +110,17 @@ def screen(question: Question) -> Answer:
     else:
         shift = last_shift(known, np.where(np.isfinite(q.fastest), q.fastest, np.inf), sigma, floor)
     start = np.maximum(first_known, shift)
-    stair = np.full(len(start), width, dtype=np.int64)
-    if q.kind == "gauge":
-        stair = climb(known, q.limit, floor, sigma, horizon=_HORIZON_SLACK * q.horizon, reach=q.reach)
-        start = np.minimum(start, stair)
-    length = width - start
     last = filled[:, -1]
     with np.errstate(invalid="ignore"):
-        enough = np.isfinite(last) & (length >= q.min_history)
-        near = enough & np.isfinite(q.limit) & (last < q.limit) & (q.limit - last <= (1 - q.guard_ratio) * _scale(q))
+        near = np.isfinite(last) & np.isfinite(q.limit) & (last < q.limit) & (q.limit - last <= (1 - q.guard_ratio) * _scale(q))
+    stair = np.full(len(start), width, dtype=np.int64)
+    if q.kind == "gauge" and near.any():
+        horizon = _HORIZON_SLACK * q.horizon
+        stair[near] = climb(known[near], q.limit[near], floor[near], sigma[near], horizon=horizon, reach=q.reach)
+        start = np.minimum(start, stair)
+    length = width - start
+    enough = np.isfinite(last) & (length >= q.min_history)
+    near &= enough
     q = replace(q, fastest=_fastest(q, known))
     candidate = np.zeros(len(last), dtype=np.bool_)
     trend_start, rise_start = start.copy(), start.copy()

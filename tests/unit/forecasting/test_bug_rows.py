@@ -66,7 +66,7 @@ def test_row_2_a_fit_of_nan_gives_way_to_another_model_and_is_counted() -> None:
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64])
 def test_row_4_plain_arrays_of_any_number_are_taken(kind: type[np.number]) -> None:
-    y: Floats = np.arange(60).astype(kind)  # type: ignore[assignment]  # what a caller without a type checker passes
+    y = np.arange(60).astype(kind)
     found = predict_all([Job(y, False, 1)], horizon=5, paths=100)[0]
     assert isinstance(found, Prediction)
     assert found.p50 == pytest.approx(np.arange(60, 65), abs=0.5)
