@@ -44,7 +44,7 @@ class Bursts:
 
     point_seconds: float = 10.0
     half_life_seconds: float = 6 * 3600.0
-    warm_up_seconds: float = 600.0
+    warm_up_seconds: float = 300.0
     window_seconds: float = 600.0
     tail: float = 1e-8
     adapt_seconds: float = 3600.0
@@ -61,13 +61,13 @@ class Burst(NamedTuple):
     high: Floats
 
 
-_LAST, _LAST_NS, _PENDING, _PENDING_S, _COUNT, _SQUARES, _SECONDS, _WINDOW, _RAW, _WINDOW_S, _SINCE_NS = range(11)
-_SCORE, _GROWN, _GROWN_S, _HIGH = range(11, 15)
-_WIDTH: Final = 15
+_LAST, _LAST_NS, _PENDING, _PENDING_S, _COUNT, _SQUARES, _SECONDS, _WINDOW, _WINDOW_SQUARES, _WINDOW_S, _RAW, _SINCE_NS = range(12)
+_SCORE, _GROWN, _GROWN_S, _HIGH = range(12, 16)
+_WIDTH: Final = 16
 
 
 def define(table: Table, width: int) -> None:
-    """One column of shape (15, width), 120 bytes a counter, and the counters' epochs. Times in it are exact to 256 ns."""
+    """One column of shape (16, width), 128 bytes a counter, and the counters' epochs. Times in it are exact to 256 ns."""
     table.define("burst", np.float64, np.nan, _WIDTH, width)
     table.define("burst_epoch", np.int64, 0, width)
 
@@ -125,7 +125,7 @@ def _take(
 
 
 def _point(s: Floats, at_ns: Floats, options: Bursts) -> Floats:
-    """One point of p counters: state (p, 15) judged, then taught."""
+    """One point of p counters: state (p, 16) judged, then taught."""
     s = s.copy()
     grown, seconds = s[:, _PENDING].copy(), s[:, _PENDING_S].copy()
     s[:, _PENDING] = s[:, _PENDING_S] = 0.0
@@ -137,12 +137,11 @@ def _point(s: Floats, at_ns: Floats, options: Bursts) -> Floats:
     dispersion = np.maximum(1.0, (s[:, _SQUARES] + PRIOR_WEIGHT * PRIOR_DISPERSION) / (s[:, _COUNT] + PRIOR_WEIGHT))
     shape = np.minimum((PRIOR_COUNT + s[:, _COUNT]) / dispersion, MOST_SHAPE)
     leak = np.exp(-seconds / options.window_seconds)
-    before = s[:, _WINDOW] * leak
+    window, squares, window_s = (s[:, part] * leak for part in (_WINDOW, _WINDOW_SQUARES, _WINDOW_S))
     s[:, _RAW] = s[:, _RAW] * leak + grown
-    s[:, _WINDOW_S] = s[:, _WINDOW_S] * leak + seconds
 
     boundary = -math.log(options.tail)
-    spans = np.stack((grown, before + grown)), np.stack((seconds, s[:, _WINDOW_S]))
+    spans = np.stack((grown, window + grown)), np.stack((seconds, window_s + seconds))
     mean = rate * spans[1]
     # what is below the mean surprises nobody, and there the series converges slowly
     surprise = -log_tail(np.where(spans[0] > mean, spans[0], 0.0) / dispersion, mean / dispersion, shape)
@@ -161,10 +160,13 @@ def _point(s: Floats, at_ns: Floats, options: Bursts) -> Floats:
     # a burst teaches little, or the next one would be nothing new; and what is over is not looked at for long
     clip = expected + 3.0 * np.sqrt(dispersion * expected) + dispersion
     learnt = np.where(beyond, np.minimum(grown, clip), grown)
-    s[:, _WINDOW] = before + learnt
-    s[:, _COUNT] += learnt
-    s[:, _SQUARES] += np.square(learnt - expected)
-    s[:, _SECONDS] = history + seconds
+    # history is what has left the window: else a steady flow would soon be taken for the clusters that the counter is known for
+    s[:, _COUNT] += s[:, _WINDOW] - window
+    s[:, _SQUARES] += s[:, _WINDOW_SQUARES] - squares
+    s[:, _SECONDS] = history + s[:, _WINDOW_S] - window_s
+    s[:, _WINDOW] = window + learnt
+    s[:, _WINDOW_SQUARES] = squares + np.square(learnt - expected)
+    s[:, _WINDOW_S] = window_s + seconds
     since = np.where(beyond, np.where(s[:, _SINCE_NS] > 0, s[:, _SINCE_NS], at_ns), 0.0)
     s[:, _SINCE_NS] = since
     usual = beyond & (at_ns - since >= options.adapt_seconds * 1e9)

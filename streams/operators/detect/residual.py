@@ -23,6 +23,8 @@ SIGMA_FLOOR_RATIO: Final = 0.01
 """Least standard deviation of a metric as a share of its mean: readings are quantised."""
 MOST_SIGMAS: Final = 8.0
 """A metric counts for at most so many standard deviations."""
+LEAST_VARIANCE: Final = 1e-6
+"""Of a direction that is kept, in squared standard deviations: what never varied has no direction."""
 LEAST_ENERGY: Final = 1e-4
 LEAST_SPREAD: Final = 0.5
 """Of the logarithm of the energy."""
@@ -78,7 +80,8 @@ def _point(table: Table, rows: NDArray[np.intp], at_ns: NDArray[np.int64], x: Fl
     mean, variance = usual[:, 0], usual[:, 1]
     weight = np.maximum(1.0 / (count + 1.0), 1.0 / options.memory_points)
     sigma = np.maximum(np.sqrt(variance), np.maximum(SIGMA_FLOOR_RATIO * np.abs(mean), 1e-300))
-    z = np.where(count[:, None] > 0, np.clip((x - mean) / sigma, -MOST_SIGMAS, MOST_SIGMAS), 0.0)
+    first = count[:, None] == 0
+    z = np.where(first, 0.0, np.clip(np.where(first, 0.0, x - mean) / sigma, -MOST_SIGMAS, MOST_SIGMAS))
     # sums over the kept directions term by term: no sum may depend on how many devices are looked at together
     left = z - _times(table["residual_kept"][rows], z)
     energy = np.square(left).sum(axis=1)
@@ -102,7 +105,6 @@ def _point(table: Table, rows: NDArray[np.intp], at_ns: NDArray[np.int64], x: Fl
     state[:, _COUNT] = count + 1.0
     table["residual"][rows] = state
 
-    first = count[:, None] == 0
     delta = np.where(first, x - mean, z * sigma)
     usual[:, 0] = mean + weight[:, None] * delta
     usual[:, 1] = np.where(first, 0.0, (1.0 - weight[:, None]) * (variance + weight[:, None] * np.square(delta)))
@@ -120,7 +122,7 @@ def _kept(covariance: NDArray[np.float32], ratio: float) -> Floats:
     size, direction = np.linalg.eigh(covariance.astype(np.float64))
     share = np.cumsum(size[:, ::-1], axis=1) / np.maximum(size.sum(axis=1, keepdims=True), 1e-12)
     before = np.concatenate((np.zeros((len(size), 1)), share[:, :-1]), axis=1)
-    keep = (before < ratio)[:, ::-1]
+    keep = (before < ratio)[:, ::-1] & (size > LEAST_VARIANCE)
     keep[:, 0] = False
     kept = direction * keep[:, None, :]
     projection = np.zeros(covariance.shape)
