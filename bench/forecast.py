@@ -54,8 +54,8 @@ class Size:
     processes: int
 
 
-FULL: Final = Size(6, 48, 4, 24, 200, 200, 6, 48, 8, 8, sweeping.SERIES, 2)
-QUICK: Final = Size(1, 24, 2, 6, 24, 4, 1, 6, 1, 2, 600, 1)
+FULL: Final = Size(5, 36, 4, 24, 200, 200, 3, 24, 8, 8, sweeping.SERIES, 2)
+QUICK: Final = Size(1, 24, 2, 6, 12, 2, 1, 4, 1, 1, 600, 2)
 
 
 @dataclass(slots=True)

@@ -27,7 +27,7 @@ LONGEST_MINUTES: Final = 60
 QUIET_MINUTES: Final = 120
 """Nothing goes wrong for so long, so that there is a past to tell a ramp from."""
 
-TOGETHER: Final = 25
+TOGETHER: Final = 50
 """Fleets (seeds) that one forecaster follows at a time; screening costs nearly the same for one."""
 
 _WARMING_CROSSES_AT: Final = 0.82
