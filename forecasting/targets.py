@@ -143,10 +143,11 @@ MEMORY_TEMPERATURE: Final = Target(
     metric="memory_temperature_celsius",
     limit_metric="temperature_memory_max_celsius",
     limit_value=95.0,
-    guard_ratio=0.85,
+    guard_ratio=0.9,
     resolution_ratio=0.011,
 )
-"""95 °C: "Memory Max Operating Temp" in `nvidia-smi -q` of HBM cards, for devices that do not tell theirs."""
+"""95 °C: "Memory Max Operating Temp" in `nvidia-smi -q` of HBM cards, for devices that do not tell theirs. Memory under load is nearer to
+its limit than the core is, so only the last tenth counts as near."""
 
 THERMAL_MARGIN: Final = Target(
     metric="temperature_margin_celsius",
@@ -154,11 +155,11 @@ THERMAL_MARGIN: Final = Target(
     limit_value=0.0,
     unless_metric="temperature_slowdown_celsius",
     scale_value=50.0,
-    guard_ratio=0.7,
+    guard_ratio=0.8,
     resolution_ratio=0.02,
 )
 """Margin 0 is where the device slows down. Newer boards tell the margin only; 50 °C is about what an idle one has, whole degrees are
-reported, and within 15 of it is near."""
+reported, and within 10 of it is near."""
 
 POWER: Final = Target(
     metric="power_watts",
