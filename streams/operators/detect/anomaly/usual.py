@@ -48,7 +48,7 @@ def define(table: Table, width: int) -> None:
 def take(table: Table, at: Where, values: Floats, number: NDArray[np.int64]) -> Usual:
     """Takes `values` (m,) in."""
     state = table["anomaly_usual"].reshape(-1, 2 * _K)
-    old = np.ascontiguousarray(rows(state, at).T)
+    old = rows(state, at).T.copy()
     mean, variance = old[:_K], old[_K:]
     least_number = int(number.min())
     if least_number == 0:
