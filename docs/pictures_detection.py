@@ -113,7 +113,7 @@ def anomaly() -> Path:
 
 
 def burst() -> Path:
-    """Two counters: what each grew by in a minute, and the score. What bursts is said at once; what creeps is left to the forecaster."""
+    """Two counters: what each grew by in a minute, and the score. What bursts is said at once, what creeps in minutes."""
     hours, begin, length = 4.0, 150, 40
     figure, axes = sheet(2, 2, height=3.8, sharex=True, sharey="row", height_ratios=(3, 2))
     scenes = (
