@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from streams.operators.detect.anomaly import tails
+from streams.operators.detect.anomaly import tails, usual
 from streams.operators.detect.anomaly.places import rows
 
 if TYPE_CHECKING:
@@ -37,6 +37,10 @@ def surprise(table: Table, given: Given, options: Options) -> NDArray[np.float64
     """Decades (m,); NaN in the warm-up."""
     sums = table["anomaly_cusum"].reshape(-1, 2)
     off = np.minimum(np.maximum(given.usual.distance[-1], -MOST_SIGMAS), MOST_SIGMAS)
+    never = given.usual.sigma[-1] <= np.maximum(usual.LEAST_SIGMA * np.abs(given.usual.mean[-1]), usual.TINY)
+    if never.any():
+        # where nothing ever varied, whatever moves is a step
+        off[never] = np.sign(off[never]) * FULL
     now = rows(sums, given.at).T + np.stack((off - SLACK_SIGMAS, -off - SLACK_SIGMAS))
     now = np.minimum(np.maximum(now, 0.0), FULL)
     sums[given.at] = now.T

@@ -24,7 +24,8 @@ YOUNG: Final = 20
 """Points of a series that are taken in whole: there is no scale to clip to yet."""
 LEAST_SIGMA: Final = 1e-9
 """Least standard deviation as a share of the mean: above the rounding of a double, below what any sensor tells apart."""
-_TINY: Final = 1e-140
+TINY: Final = 1e-140
+"""And in the unit of the series."""
 _MOST: Final = 1e12
 _K: Final = len(WEIGHTS)
 _WEIGHT: Final = np.array(WEIGHTS)[:, None]
@@ -54,7 +55,7 @@ def take(table: Table, at: Where, values: Floats, number: NDArray[np.int64]) -> 
     if least_number == 0:
         mean[:, number == 0] = values[number == 0]
     away = values - mean
-    least = np.maximum(np.abs(mean) * LEAST_SIGMA, _TINY)
+    least = np.maximum(np.abs(mean) * LEAST_SIGMA, TINY)
     sigma = np.maximum(np.sqrt(variance), least)
     distance = np.minimum(np.maximum(away / sigma, -_MOST), _MOST)
     clip = sigma * WINSOR_SIGMAS
