@@ -135,8 +135,9 @@ def compare(
     span = options.limit_sigmas * scale
     those = rows[square[there]]
     _sustain(table, those, at_ns[square[there]], np.where(ok, deviation, np.nan)[there], options)
-    table["peer_low"][those] = np.where(ok, middle - span, np.nan)[there]
-    table["peer_high"][those] = np.where(ok, middle + span, np.nan)[there]
+    # who is not compared this time keeps what was known of its like
+    table["peer_low"][those] = np.where(ok[there], (middle - span)[there], table["peer_low"][those])
+    table["peer_high"][those] = np.where(ok[there], (middle + span)[there], table["peer_high"][those])
 
 
 def score(table: Table, rows: NDArray[np.intp], at_ns: NDArray[np.int64], options: Peers) -> tuple[Floats, Floats]:

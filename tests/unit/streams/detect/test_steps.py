@@ -1,5 +1,9 @@
 """The law of operators: step(a + b) is step(a) and then step(b), the same device twice in a batch included."""
 
+from itertools import pairwise
+
+import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -53,6 +57,55 @@ def test_samples(items: list[v1.SampleBatch], data: st.DataObject) -> None:
     assert whole == samples.step(two, taken[:cut])[1] + samples.step(two, taken[cut:])[1]
     assert whole == [f for item in taken for f in samples.step(each, [item])[1]]
     assert one.counts == two.counts == each.counts
+
+
+def _fleet(seed: int) -> list[v1.SampleBatch]:
+    """Two nodes of five busy cards, whose points end now and then: peers and bursts have something to say."""
+    rng = np.random.default_rng(seed)
+    made: list[v1.SampleBatch] = []
+    second = [0.0, 3.0]
+    for n in range(120):
+        which = int(rng.integers(0, 2))
+        second[which] += float(rng.choice([5, 10, 20]))
+        devices = []
+        for i in range(5):
+            device = v1.DeviceSample(uid=f"v:{which}{i}", index=i, info=v1.DeviceInfo(model="H100"), utilization_ratio=0.9)
+            device.sm_active_ratio = 0.7
+            device.sm_clock_hertz = 1e9 if (which, i) == (1, 2) else 1.9e9
+            device.power_watts = float(500 + rng.normal(0, 5))
+            device.temperature_celsius = 90.0 if (which, i) == (0, 4) else 60.0
+            device.throttle_reasons = int(rng.random() < 0.02) << 6
+            device.ecc_corrected_volatile_errors = 200 * (n // 80)
+            if rng.random() < 0.95:
+                devices.append(device)
+        if rng.random() < 0.1 and devices:
+            devices.append(devices[0])
+        made.append(batch(second[which], *devices, node=NODES[which], sequence=n))
+    return made
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_samples_whose_devices_are_compared(seed: int) -> None:
+    items = [Taken(item) for item in _fleet(seed)]
+    cuts = sorted(np.random.default_rng(seed).integers(0, len(items), 4).tolist())
+    one, two, each = (samples.start(RULES, DETECTORS, TIMES) for _ in range(3))
+    whole = samples.step(one, items)[1]
+    assert {"slow_card", "hot_card"} <= {f.rule for f in whole}
+    parts = [f for a, b in pairwise([0, *cuts, len(items)]) for f in samples.step(two, items[a:b])[1]]
+    singly = [f for item in items for f in samples.step(each, [item])[1]]
+    assert by_device(whole) == by_device(parts) == by_device(singly)
+    assert told(one) == told(two) == told(each)
+
+
+def by_device(found: list[v1.Finding]) -> dict[str, list[bytes]]:
+    made: dict[str, list[bytes]] = {}
+    for finding in found:
+        made.setdefault(finding.entity, []).append(finding.SerializeToString(deterministic=True))
+    return made
+
+
+def told(state: samples.Samples) -> list[bytes]:
+    return sorted(stats.SerializeToString(deterministic=True) for stats in state.stats)
 
 
 @st.composite
