@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -68,7 +69,7 @@ def figures(found: Found) -> Figures:
     if hardware is not None and others is not None:
         out["transfer"] = round(hardware[0].at(hardware[1], standard, others[0].best(others[1], standard)[1]), 2)
         out["transfer_reverse"] = round(others[0].at(others[1], standard, hardware[0].best(hardware[1], standard)[1]), 2)
-    out |= {f"trust_{name.lower()}": round(score, 2) for name, score in found.trust.items()}
+    out |= {f"trust_{_snake(name)}": round(score, 2) for name, score in found.trust.items()}
     if found.speed is not None:
         speed = found.speed
         out["points_per_second_core"] = round(speed.many)
@@ -135,6 +136,10 @@ def _files(found: Found) -> Table:
         score = f"{sheet.at(detected.score, found.profiles['standard'], BOUNDARY):.1f}" if one.windows else "–"
         table.add_row(one.name, f"{len(one.values):,}", str(len(one.windows)), str(sum(inside)), str(outside), score)
     return table
+
+
+def _snake(name: str) -> str:
+    return re.sub("(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
 def _number(value: float | int | str | None) -> str:
