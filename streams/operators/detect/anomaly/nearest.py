@@ -46,7 +46,6 @@ _PLACES: Final = np.arange(MOST)
 _ROUNDING: Final = 1.2e-7
 _FURTHEST: Final = 1e38
 """Single precision ends at 3e38. What is so far off is far off."""
-_INSIDE: Final = np.array([1.0, INSIDE])
 _MORE: Final = (np.arange(1, 40_001) / 1000.0) ** GROWTH
 """The weight by number of points; it stays as it is from 40,000 on."""
 
@@ -83,13 +82,13 @@ def distance(table: Table, name: str, where: Where, cells: Cells, values: Floats
     base = cells * MOST
     at = base.copy()
     for probe in _PROBES:
-        at += (flat.take(at + (probe - 1)) < value) * probe
-    right = flat.take(at) - value
-    left = value - flat.take(at - 1)
+        at += (flat.take(at + (probe - 1), mode="clip") < value) * probe
+    right = flat.take(at, mode="clip") - value
+    left = value - flat.take(at - 1, mode="clip")
     left[at == base] = np.inf
-    low = flat.take(base)
+    low = flat.take(base, mode="clip")
     used = known[_USED].astype(np.intp)
-    high = flat.take(base + np.maximum(used - 1, 0))
+    high = flat.take(base + np.maximum(used - 1, 0), mode="clip")
     gap = np.minimum(left, right).astype(np.float64)
     # what single precision rounds off is no distance
     gap -= np.minimum(np.abs(value) * _ROUNDING, gap)
@@ -102,7 +101,7 @@ def distance(table: Table, name: str, where: Where, cells: Cells, values: Floats
     far = gap > np.maximum(scale * NEAR, reach * FINEST)
     far |= first
     found *= _MORE.take(count, mode="clip")
-    found *= _INSIDE.take((low < value) & (value < high))
+    found *= 1.0 - ((low < value) & (value < high)) * (1.0 - INSIDE)
 
     those = np.flatnonzero(far)
     now = generation.astype(np.uint8)
@@ -111,7 +110,7 @@ def distance(table: Table, name: str, where: Where, cells: Cells, values: Floats
     if len(those) < len(cells):
         close = at - (left < right)
         last = met.reshape(-1)
-        stale = np.flatnonzero((last.take(close) != now) & ~far)
+        stale = np.flatnonzero((last.take(close, mode="clip") != now) & ~far)
         last[close[stale]] = now[stale]
     weight = np.maximum(1.0 / np.maximum(count, 1), STEP_WEIGHT)
     known[_STEP] += weight * (np.abs(values - known[_BEFORE]) - known[_STEP])
@@ -131,9 +130,9 @@ def _keep(
     generation: NDArray[np.uint8],
 ) -> Cells:
     """Puts values at their places; how many each series has now."""
-    source = _PLACES - (place[:, None] < _PLACES)
-    values = np.take_along_axis(kept.take(cells, axis=0), source, axis=1)
-    when = np.take_along_axis(met.take(cells, axis=0), source, axis=1)
+    source = (cells * MOST)[:, None] + (_PLACES - (place[:, None] < _PLACES))
+    values = kept.reshape(-1).take(source, mode="clip")
+    when = met.reshape(-1).take(source, mode="clip")
     here = np.arange(len(cells))
     values[here, place] = value
     when[here, place] = generation
@@ -142,9 +141,9 @@ def _keep(
     if len(full):
         # the ends stay: they are the range
         drop = (values[full, 2:] - values[full, :-2]).argmin(axis=1) + 1
-        source = np.minimum(_PLACES + (drop[:, None] <= _PLACES), MOST - 1)
-        values[full] = np.take_along_axis(values[full], source, axis=1)
-        when[full] = np.take_along_axis(when[full], source, axis=1)
+        source = (full * MOST)[:, None] + np.minimum(_PLACES + (drop[:, None] <= _PLACES), MOST - 1)
+        values[full] = values.reshape(-1).take(source)
+        when[full] = when.reshape(-1).take(source)
         values[full, -1] = np.inf
         now[full] -= 1
     kept[cells] = values

@@ -63,7 +63,8 @@ _PARTS: Final = tuple((feature, view.cells) for view in VIEWS for feature in vie
 _FEATURE: Final = np.array([0 if feature == 0.0 else 1 + means.WEIGHTS.index(feature) for feature, _ in _PARTS])
 _HALVES: Final = np.array([cells / 2 for _, cells in _PARTS])[:, None]
 _SHIFT: Final = np.array([(0.5 if cells % 2 else 0.0) + _TIE for _, cells in _PARTS])[:, None]
-_START: Final = np.cumsum([0, *(len(view.features) for view in VIEWS)])[:-1]
+_ENDS: Final = np.cumsum([len(view.features) for view in VIEWS]).tolist()
+_VIEW_PARTS: Final = tuple(slice(end - len(view.features), end) for view, end in zip(VIEWS, _ENDS, strict=True))
 _WEIGHT: Final = np.array([view.weight for view in VIEWS])
 _HASH: Final = np.array([(0x9E3779B97F4A7C15 * (2 * k * k + 1)) % 2**64 | 1 for k in range(len(_PARTS))], np.uint64)[:, None]
 """Odd multiples of 2**64 by the golden ratio: neighbouring cells fall far apart."""
@@ -150,9 +151,9 @@ def _judge(table: Table, cells: Cells, features: Floats, number: NDArray[np.int6
         bitmaps[cells[turned], generation[turned]] = 0
     seen = bitmaps.reshape(-1)
     byte = (where >> 3) + _OFFSET + cells * (2 * _GENERATION_BYTES)
-    bit = _BIT.take(where & 7)
+    bit = _BIT.take(where & 7, mode="clip")
     mine = byte + generation * _GENERATION_BYTES
-    have = seen.take(mine)
+    have = seen.take(mine, mode="clip")
     lacking = (have & bit) == 0
     if not lacking.any():
         return out
@@ -177,7 +178,8 @@ def _cells_of(table: Table, at: Where, features: Floats) -> NDArray[np.int64]:
         level[beyond] = np.copysign(further, level[beyond])
     level += _SHIFT
     mixed = np.floor(level, out=level).astype(np.int64).view(np.uint64) * _HASH
-    places: NDArray[np.int64] = (np.add.reduceat(mixed, _START, axis=0) >> _TOP).astype(np.int64)
+    together = np.stack([mixed[part].sum(axis=0) for part in _VIEW_PARTS])
+    places: NDArray[np.int64] = (together >> _TOP).astype(np.int64)
     return places
 
 

@@ -68,7 +68,7 @@ def surprise(table: Table, name: str, given: Given, statistic: Floats) -> Floats
         cells, those = (given.cells, bins) if due.all() else (given.cells[due], bins[:, due])
         flat = counts.reshape(-1)
         at = cells * (kinds * BINS) + (np.arange(kinds) * BINS)[:, None] + those
-        flat[at] = flat.take(at) + 1
+        flat[at] = flat.take(at, mode="clip") + 1
         counted = given.number[due] // EVERY + 1
         full = (counted >= FULL) & (counted % (FULL // 2) == 0)
         if full.any():
