@@ -22,6 +22,8 @@ SLACK_SIGMAS: Final = 0.5
 """Distance that adds nothing: half of the step of one standard deviation that is looked for (Page's rule)."""
 MOST_SIGMAS: Final = 8.0
 """Most that one point adds."""
+FIRST: Final = 2.0 * LIMIT
+"""Decades of the first move of a series that never moved."""
 FULL: Final = 400.0
 """Sum at which it is full."""
 
@@ -37,13 +39,12 @@ def surprise(table: Table, given: Given, options: Options) -> NDArray[np.float64
     """Decades (m,); NaN in the warm-up."""
     sums = table["anomaly_cusum"].reshape(-1, 2)
     off = np.minimum(np.maximum(given.usual.distance[-1], -MOST_SIGMAS), MOST_SIGMAS)
-    never = given.usual.sigma[-1] <= np.maximum(usual.LEAST_SIGMA * np.abs(given.usual.mean[-1]), usual.TINY)
-    if never.any():
-        # where nothing ever varied, whatever moves is a step
-        off[never] = np.sign(off[never]) * FULL
     now = rows(sums, given.at).T + np.stack((off - SLACK_SIGMAS, -off - SLACK_SIGMAS))
     now = np.minimum(np.maximum(now, 0.0), FULL)
     sums[given.at] = now.T
     # a sum of 8 is what one standard deviation over 16 points brings: the unit of the tail
     decades = tails.surprise(table, "step", given, np.maximum(now[0], now[1])[None] / MOST_SIGMAS)[0]
+    # where nothing ever varied, whatever moves is a step
+    never = given.usual.sigma[-1] <= np.maximum(usual.LEAST_SIGMA * np.abs(given.usual.mean[-1]), usual.TINY)
+    decades[never & (off != 0.0)] = FIRST
     return np.where(given.number >= options.warm_up, decades, np.nan)
