@@ -73,6 +73,7 @@ def figures(found: Found) -> Figures:
     if found.speed is not None:
         speed = found.speed
         out["points_per_second_core"] = round(speed.many)
+        out["samples_per_second_core"] = round(speed.sampled)
         out["points_per_second_312"] = round(speed.message)
         out["ratio_to_hst"] = round(speed.many / speed.half_space_trees, 1)
         out["ratio_to_python_ewma"] = round(speed.many / speed.python_ewma, 3)
@@ -113,6 +114,7 @@ def _speed(speed: Speed) -> Table:
         table.add_column(heading, justify="left" if not heading else "right")
     rows = {
         "10,000 series, one tick a call": speed.many,
+        "10,000 series, a sample a second, ten of which are a point": speed.sampled,
         "312 series a call, a node's message": speed.message,
         "a plain-Python EWMA": speed.python_ewma,
         "river's HalfSpaceTrees": speed.half_space_trees,

@@ -20,19 +20,25 @@ MESSAGE: Final = 312
 SETTLE_TICKS: Final = 450
 """Three times the warm-up: what is measured is a series that is known."""
 STEP_NS: Final = 10_000_000_000
+"""Every value is a point of its own."""
+SAMPLE_NS: Final = 1_000_000_000
+"""As an agent samples: ten values are a point."""
 
 
 class Speed(NamedTuple):
-    """Points per second and core."""
+    """A second and core: points of many series and of one message, samples of many series that say something each second, and two peers."""
 
     many: float
+    sampled: float
     message: float
     half_space_trees: float
     python_ewma: float
 
 
-def ensemble_rate(rows: int, width: int, ticks: int, on_tick: Callable[[], None] = lambda: None, settle: int = SETTLE_TICKS) -> float:
-    """Points per second of CPU time, by the median of `ticks` calls with `rows` rows of `width` series."""
+def ensemble_rate(
+    rows: int, width: int, ticks: int, on_tick: Callable[[], None] = lambda: None, settle: int = SETTLE_TICKS, step_ns: int = STEP_NS
+) -> float:
+    """Values per second of CPU time, by the mean of `ticks` calls with `rows` rows of `width` series, one each `step_ns`."""
     options = ensemble.Options()
     table = Table()
     ensemble.define(table, width, options)
@@ -42,13 +48,13 @@ def ensemble_rate(rows: int, width: int, ticks: int, on_tick: Callable[[], None]
     spent = []
     for tick in range(settle + ticks):
         values = usual + 5.0 * np.sin(tick / 60.0) + random.normal(0.0, 1.0, (rows, width))
-        at_ns = np.full(rows, (tick + 1) * STEP_NS)
+        at_ns = np.full(rows, (tick + 1) * step_ns)
         begun = time.process_time()
         ensemble.score(table, each, at_ns, values, options)
         if tick >= settle:
             spent.append(time.process_time() - begun)
         on_tick()
-    return rows * width / float(np.median(spent))
+    return rows * width / float(np.mean(spent))
 
 
 def half_space_trees_rate(points: int) -> float:

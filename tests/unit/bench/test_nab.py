@@ -37,7 +37,11 @@ def labelled(name: str, found_at: int) -> tuple[nab_corpus.Series, Detected]:
 def test_figures_are_flat_and_tell_the_subset_the_transfer_and_ratios() -> None:
     one, other = labelled("realAWSCloudwatch/a.csv", 40), labelled("realTweets/b.csv", 60)
     found = Found(
-        [one[0], other[0]], [one[1], other[1]], PROFILES, {"knncad": 57.994, "windowedGaussian": 39.65}, Speed(1000.0, 500.0, 10.0, 2000.0)
+        [one[0], other[0]],
+        [one[1], other[1]],
+        PROFILES,
+        {"knncad": 57.994, "windowedGaussian": 39.65},
+        Speed(1000.0, 5000.0, 500.0, 10.0, 2000.0),
     )
     said = figures(found)
     assert said["hardware_subset"] == 100.0
