@@ -12,7 +12,7 @@ JOBS ?= 3
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 
-.PHONY: help setup up test check crash-test proto screenshot lock clean
+.PHONY: help setup up test check crash-test proto screenshot pictures lock clean
 
 help: ## print these targets
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -56,6 +56,9 @@ proto: setup ## regenerate the protobuf code from schemas/telemetry/v1/*.proto
 
 screenshot: setup ## make the README's picture from a real run of the simulated fleet
 	@$(BIN)/python -m docs.screenshot
+
+pictures: setup ## make the pictures of the guides from the simulated fleet, the shipped detectors and models
+	@$(BIN)/python -m docs.pictures $(ARGS)
 
 lock: ## pin every dependency again (needs uv)
 	uv pip compile --universal --python-version 3.11 --all-extras --group dev pyproject.toml --no-header \

@@ -39,8 +39,8 @@ class Detect(Section):
     point_seconds: float = Field(default=10.0, ge=1, le=300)
     """The detectors of anomalies, bursts and unlike devices judge means over this long; a value that comes less often is judged at once."""
 
-    seasonal: bool = False
-    """Also learn what is usual at each hour of the day; takes 0.4 KiB more memory for each value that is watched."""
+    seasonal: bool = True
+    """Also learn what is usual at each hour of the day; takes 0.6 KiB more memory for each value that is watched."""
 
     explain_seconds: float = Field(default=600.0, ge=0)
     """How long a deploy, restart, maintenance or new configuration explains an anomaly that begins after it; one that lasts longer is

@@ -196,6 +196,18 @@ def _forecast(node: str, number: int, at_ns: int) -> Message:
     )
 
 
+def _peer_stats(node: str, number: int, at_ns: int) -> Message:
+    return v1.PeerStats(
+        cluster=CLUSTER,
+        node=node,
+        model="Test",
+        taken_at_ns=at_ns,
+        interval_ns=10 * SECOND_NS,
+        metric=["power_watts"],
+        devices=[v1.PeerDevice(uid=uid(number), mean=[300.0], samples=10)],
+    )
+
+
 def _alert_state(node: str, number: int, at_ns: int) -> Message:
     return v1.AlertState(alert=_alert(node, number, at_ns), last_finding=_finding(node, number, at_ns))
 
@@ -216,6 +228,7 @@ _MAKE: Final[dict[str, Callable[[str, int, int], Message]]] = {
     topics.FINDINGS: _finding,
     topics.ALERTS: _alert,
     topics.FORECASTS: _forecast,
+    topics.PEER_STATS: _peer_stats,
     topics.ALERT_STATE: _alert_state,
     topics.INVENTORY: _inventory,
 }
