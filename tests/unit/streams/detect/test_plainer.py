@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 
@@ -19,14 +20,14 @@ CALM, STEP = 300, 10
 """Points before something happens, which the ensemble learns from, and their distance in seconds."""
 
 
-def calm(given: Samples, **more: float) -> list[v1.Finding]:
+def calm(given: Samples, **more: Any) -> list[v1.Finding]:
     return run(given, *[card(n, **more) for n in range(CALM)])
 
 
-def card(n: int, power: float = 500.0, celsius: float = 60.0, used: int = 40, **more: float) -> v1.SampleBatch:
+def card(n: int, power: float = 500.0, celsius: float = 60.0, used: int = 40, **more: Any) -> v1.SampleBatch:
     wave = math.sin(n)
-    values = {"power_watts": power + 5 * wave, "temperature_celsius": celsius + wave, "memory_used_bytes": used * GIB}
-    return batch(STEP * n, sample("v:1", index=3, **values, **more))  # type: ignore[arg-type]  # a table of values
+    values: dict[str, Any] = {"power_watts": power + 5 * wave, "temperature_celsius": celsius + wave, "memory_used_bytes": used * GIB}
+    return batch(STEP * n, sample("v:1", index=3, **values, **more))
 
 
 def test_related_signals_of_a_device_are_one_finding_with_band_shape_score_and_detector() -> None:
@@ -190,7 +191,7 @@ def test_metrics_that_do_not_go_together_are_a_finding_of_no_metric() -> None:
     found: list[v1.Finding] = []
     for n in range(450):
         load = 0.5 + 0.3 * math.sin(n / 20)
-        values = {"power_watts": 100 + 500 * load, "temperature_celsius": 35 + 30 * load, "sm_active_ratio": load}
+        values: dict[str, Any] = {"power_watts": 100 + 500 * load, "temperature_celsius": 35 + 30 * load, "sm_active_ratio": load}
         values["temperature_celsius"] += 15.0 if n >= 440 else 0.1 * math.sin(7 * n)
         found += run(given, batch(STEP * n, sample("v:1", memory_used_bytes=40 * GIB, **values)))
     assert found[0].observed_at_ns == at(4400)
