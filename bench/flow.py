@@ -182,7 +182,10 @@ class _Follow:
         self._on_progress(max(0, batches - max(0, *self._lags().values())) * self._devices, self.seconds)
 
     def _lags(self) -> dict[str, int]:
-        return {role: self._expected(role) - self.last[role].processed for role in self._readers}
+        lags = {role: self._expected(role) - self.last[role].processed for role in self._readers}
+        # What detect tells itself (peer-stats) it reads beyond what it was sent, and no role after it reads it.
+        own = max(0, -lags.get("detect", 0))
+        return {role: lag if role == "detect" or lag > own else min(lag, 0) for role, lag in lags.items()}
 
     def _expected(self, role: str) -> int:
         return sum(self.last[WRITERS[t]].published if t in WRITERS else self._sent[t] for t in self._readers[role])
