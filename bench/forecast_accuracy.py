@@ -112,12 +112,15 @@ def scored(windows: Windows, horizon: int, advance: Callable[[int], None]) -> Sc
 
 @dataclass(frozen=True, slots=True)
 class AutoEts:
-    """statsforecast's AutoETS on some of the windows: which, its scaled errors, coverage of its 90 % band, and CPU seconds a series."""
+    """statsforecast's AutoETS on some of the windows: which, its scaled errors, coverage of its 90 % band, and CPU seconds a series.
+
+    `failed`: windows on which it raised; there it is scored as naive."""
 
     rows: NDArray[np.int64]
     mase: NDArray[np.float64]
     coverage: float
     seconds_each: float
+    failed: int
 
 
 def autoets(windows: Windows, horizon: int, sample: int, advance: Callable[[int], None]) -> AutoEts:
@@ -129,7 +132,7 @@ def autoets(windows: Windows, horizon: int, sample: int, advance: Callable[[int]
     rows = np.unique(np.linspace(0, len(windows) - 1, min(sample, len(windows))).astype(np.int64))
     AutoETS(season_length=1).forecast(windows.past[rows[0]], h=horizon, level=[90])
     scale = np.where(windows.scale > 0, windows.scale, np.nan)
-    errors, inside, spent = [], [], 0.0
+    errors, inside, spent, failed = [], [], 0.0, 0
     for row in rows.tolist():
         began = time.process_time()
         with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -137,6 +140,7 @@ def autoets(windows: Windows, horizon: int, sample: int, advance: Callable[[int]
             try:
                 said = AutoETS(season_length=1).forecast(windows.past[row], h=horizon, level=[90])
             except Exception:  # it fails on some flat series (analytics.md §6 row 11); then it says naive
+                failed += 1
                 flat = np.full(horizon, windows.past[row, -1])
                 said = {"mean": flat, "lo-90": flat, "hi-90": flat}
         spent += time.process_time() - began
@@ -144,7 +148,7 @@ def autoets(windows: Windows, horizon: int, sample: int, advance: Callable[[int]
         errors.append(np.abs(said["mean"] - future).mean() / scale[row])
         inside.append(((future >= said["lo-90"]) & (future <= said["hi-90"])).mean())
         advance(1)
-    return AutoEts(rows, np.array(errors), float(np.mean(inside)), spent / len(rows))
+    return AutoEts(rows, np.array(errors), float(np.mean(inside)), spent / len(rows), failed)
 
 
 def relative(mase: NDArray[np.float64], to: NDArray[np.float64]) -> float:

@@ -129,6 +129,7 @@ def _of_rows(of: Scored, rows: NDArray[np.bool_], end: str) -> Figures:
 def _beside(of: Scored, ets: AutoEts) -> Figures:
     return {
         "autoets_windows": len(ets.rows),
+        "autoets_failed": ets.failed,
         "autoets_mase_mean": round(float(np.nanmean(ets.mase)), 4),
         "mase_mean_on_autoets_windows": round(float(np.nanmean(of.mase["ours"][ets.rows])), 4),
         "relative_mase_to_autoets": round(relative(of.mase["ours"][ets.rows], ets.mase), 4),

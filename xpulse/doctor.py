@@ -44,7 +44,6 @@ def packages() -> Iterator[Diagnosis]:
         ("faust-streaming", "stream processors under Faust", "stream"),
         ("cramjam", "without it a compressed message ends a Faust worker", "stream"),
         ("nvidia-ml-py", "reads NVIDIA devices", "agent"),
-        ("statsmodels", "the forecaster's models", "forecast"),
     ):
         try:
             yield Diagnosis("good", name, version(name))

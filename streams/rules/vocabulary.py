@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from typing import Annotated, Any, Final
+from collections.abc import Collection
+from typing import Annotated, Final
 
 from pydantic import AfterValidator
 
@@ -36,7 +37,7 @@ EVENT_SEVERITIES: Final = {n.removeprefix("SEVERITY_").lower(): v for n, v in v1
 THROTTLE_BITS: Final = {n.removeprefix("THROTTLE_REASON_").lower(): v for n, v in v1.ThrottleReason.items()}
 
 
-def _nearest(name: str, names: Any) -> str:
+def _nearest(name: str, names: Collection[str]) -> str:
     near = difflib.get_close_matches(name, names, n=3)
     return f"nearest: {', '.join(near)}" if near else f"one of: {', '.join(sorted(names))}"
 
@@ -67,43 +68,24 @@ def _device_metric(name: str) -> str:
         raise ValueError(error.args[0]) from None
 
 
-def _peer_metric(name: str) -> str:
-    if name not in PEER_METRICS:
-        raise ValueError(f"{name} is not compared among devices; {_nearest(name, PEER_METRICS)}")
-    return name
+def _one_of(names: Collection[str], wrong: str) -> AfterValidator:
+    """Refuses a name that is not among `names`; `wrong` says so, with the name as {}."""
 
+    def check(name: str) -> str:
+        if name not in names:
+            raise ValueError(f"{wrong.format(name)}; {_nearest(name, names)}")
+        return name
 
-def _event_kind(name: str) -> str:
-    if name not in EVENT_KINDS:
-        raise ValueError(f"no device event {name!r}; {_nearest(name, EVENT_KINDS)}")
-    return name
-
-
-def _event_class(name: str) -> str:
-    if name not in EVENT_CLASSES:
-        raise ValueError(f"no event class {name!r}; {_nearest(name, EVENT_CLASSES)}")
-    return name
-
-
-def _event_severity(name: str) -> str:
-    if name not in EVENT_SEVERITIES:
-        raise ValueError(f"no severity {name!r}; {_nearest(name, EVENT_SEVERITIES)}")
-    return name
-
-
-def _throttle_bit(name: str) -> str:
-    if name not in THROTTLE_BITS:
-        raise ValueError(f"no throttle reason {name!r}; {_nearest(name, THROTTLE_BITS)}")
-    return name
+    return AfterValidator(check)
 
 
 AnyMetric = Annotated[str, AfterValidator(_any_metric)]
 DeviceMetric = Annotated[str, AfterValidator(_device_metric)]
 Counter = Annotated[DeviceMetric, _metric_of_kind("counter")]
 Gauge = Annotated[DeviceMetric, _metric_of_kind("gauge")]
-PeerMetric = Annotated[str, AfterValidator(_peer_metric)]
+PeerMetric = Annotated[str, _one_of(PEER_METRICS, "{} is not compared among devices")]
 BitSet = Annotated[DeviceMetric, _metric_of_kind("set")]
-EventKind = Annotated[str, AfterValidator(_event_kind)]
-EventClass = Annotated[str, AfterValidator(_event_class)]
-EventSeverity = Annotated[str, AfterValidator(_event_severity)]
-Bit = Annotated[str, AfterValidator(_throttle_bit)]
+EventKind = Annotated[str, _one_of(EVENT_KINDS, "no device event {!r}")]
+EventClass = Annotated[str, _one_of(EVENT_CLASSES, "no event class {!r}")]
+EventSeverity = Annotated[str, _one_of(EVENT_SEVERITIES, "no severity {!r}")]
+Bit = Annotated[str, _one_of(THROTTLE_BITS, "no throttle reason {!r}")]

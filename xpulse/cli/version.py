@@ -10,7 +10,7 @@ import click
 from schemas.codec import MAJOR, MINOR
 from xpulse import __version__
 
-_PARTS = ("confluent-kafka", "faust-streaming", "protobuf", "pydantic", "numpy", "statsmodels", "influxdb-client", "nvidia-ml-py")
+_PARTS = ("confluent-kafka", "faust-streaming", "protobuf", "pydantic", "numpy", "influxdb-client", "nvidia-ml-py")
 
 
 @click.command()
