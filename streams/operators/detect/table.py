@@ -15,13 +15,18 @@ _FIRST_CAPACITY = 64
 
 
 class Table:
-    """Columns of shape (capacity, *shape). Whoever needs a column defines it; a fresh row holds the column's fill value."""
+    """Columns of shape (capacity, *shape). Whoever needs a column defines it; a fresh row holds the column's fill value.
 
-    __slots__ = ("_fill", "_free", "_used", "columns")
+    A column of *planes* is (planes, capacity, width): several facts of a series, each a plane of its own in memory, for what goes
+    through many series at once.
+    """
+
+    __slots__ = ("_fill", "_free", "_planes", "_used", "columns")
 
     def __init__(self) -> None:
         self.columns: dict[str, NDArray[Any]] = {}
         self._fill: dict[str, Any] = {}
+        self._planes: set[str] = set()
         self._free: list[int] = []
         self._used = 0
 
@@ -32,6 +37,14 @@ class Table:
         self.columns[name] = np.full((self.capacity or _FIRST_CAPACITY, *shape), fill, dtype)
         self._fill[name] = fill
 
+    def define_planes(self, name: str, dtype: DTypeLike, fill: float | int | bool, planes: int, width: int) -> None:
+        """Add a column of planes; ValueError where the name is taken."""
+        if name in self.columns:
+            raise ValueError(f"column {name!r} is defined twice")
+        self.columns[name] = np.full((planes, self.capacity or _FIRST_CAPACITY, width), fill, dtype)
+        self._fill[name] = fill
+        self._planes.add(name)
+
     def __getitem__(self, name: str) -> NDArray[Any]:
         return self.columns[name]
 
@@ -41,7 +54,7 @@ class Table:
 
     @property
     def capacity(self) -> int:
-        return next((len(column) for column in self.columns.values()), 0)
+        return next((column.shape[name in self._planes] for name, column in self.columns.items()), 0)
 
     def new_row(self) -> int:
         """A row that holds fill values in every column."""
@@ -58,16 +71,23 @@ class Table:
         if not given:
             return
         for name, column in self.columns.items():
-            column[given] = self._fill[name]
+            if name in self._planes:
+                column[:, given] = self._fill[name]
+            else:
+                column[given] = self._fill[name]
         self._free += given
 
     def freshen(self, prefix: str, cells: NDArray[np.intp]) -> None:
-        """Fill values again in all columns so named, of shape (capacity, width, ...), at the places `row * width + column`."""
+        """Fill values again in all columns so named, of shape (capacity, width, ...) or planes, at the places `row * width + column`."""
         for name, column in self.columns.items():
-            if name.startswith(prefix):
+            if not name.startswith(prefix):
+                continue
+            if name in self._planes:
+                column.reshape(len(column), -1)[:, cells] = self._fill[name]
+            else:
                 column.reshape(column.shape[0] * column.shape[1], *column.shape[2:])[cells] = self._fill[name]
 
     def _grow(self) -> None:
         for name, column in self.columns.items():
             more = np.full_like(column, self._fill[name])
-            self.columns[name] = np.concatenate((column, more))
+            self.columns[name] = np.concatenate((column, more), axis=int(name in self._planes))

@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from streams.operators.detect.anomaly import ewma, hold, level, means, pattern, places, points, seasonal, shift, step, usual
+from streams.operators.detect.anomaly import ewma, hold, level, means, nearest, pattern, places, points, seasonal, shift, step, tails, usual
 from streams.operators.detect.anomaly.given import Given
 from streams.operators.detect.anomaly.options import Options
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from numpy.typing import NDArray
 
     from streams.operators.detect.table import Table
@@ -23,17 +21,21 @@ __all__ = ["DETECTORS", "Options", "Scores", "define", "score"]
 
 DETECTORS: Final = ("level", "pattern", "ewma", "shift", "step", "seasonal")
 """Names of what `Scores.detector` indexes."""
-_ALWAYS: Final = (level, pattern, ewma, shift, step)
-_LEVEL, _PATTERN, _STEP, _SEASONAL = 0, 1, 4, 5
+_LEVEL, _PATTERN, _EWMA, _SHIFT, _STEP, _SEASONAL = range(len(DETECTORS))
+_TAILS: Final = (ewma, shift, step)
+"""Those that look at how rarely a statistic of theirs was as large."""
+_KINDS: Final = sum(detector.KINDS for detector in _TAILS)
 
 STEP_SHARE: Final = 0.3
 """Of the surprise of a step that is added to that of a new level."""
 
-BLOCK: Final = 2048
-"""Series judged together: what is made of them on the way stays in the processor's cache (a third faster than 10,000, measured)."""
+BLOCK: Final = 16_384
+"""Series judged together, at most: more need memory and are no faster (measured)."""
 
-BAND_SIGMAS: Final = 3.0
-"""Half width of the expected band."""
+MOST: Final = 1e30
+"""Limits that are told apart: single precision ends at 3e38."""
+CLOSELY: Final = 1.0 - nearest.KNOWN / level.LIMIT
+"""Where the others are surprised by so much, how near a level is to a known one decides; where they are not, that it is near will do."""
 
 
 class Scores(NamedTuple):
@@ -63,8 +65,12 @@ def define(table: Table, width: int, options: Options) -> None:
     points.define(table, width)
     usual.define(table, width)
     means.define(table, width)
-    for detector in _detectors(options):
-        detector.define(table, width, options)
+    level.define(table, width)
+    pattern.define(table, width)
+    step.define(table, width)
+    tails.define(table, width, _KINDS)
+    if options.seasonal:
+        seasonal.define(table, width)
     hold.define(table, width)
     table.define("anomaly_score", np.float32, np.nan, width)
     table.define("anomaly_lasting", np.float32, np.nan, width)
@@ -102,29 +108,51 @@ def _score(table: Table, rows: NDArray[np.intp], at_ns: NDArray[np.int64], value
     return Scores(said, held("detector"), held("low"), held("high"), lasting)
 
 
-def _detectors(options: Options) -> tuple[ModuleType, ...]:
-    return (*_ALWAYS, seasonal) if options.seasonal else _ALWAYS
-
-
 def _judge(table: Table, taken: points.Points, options: Options) -> None:
-    at = places.where(taken.cells)
-    now = usual.take(table, at, taken.values, taken.number)
-    way = means.take(table, at, taken.values, taken.number)
-    given = Given(taken.cells, at, taken.values, taken.at_ns, taken.number, now, way)
-    sizes = np.stack([detector.surprise(table, given, options) / detector.LIMIT for detector in _detectors(options)])
-    unknown = np.isnan(sizes)
-    sizes[unknown] = 0.0
-    most = sizes.argmax(axis=0)
-    size = sizes.max(axis=0)
+    cells, at, number = taken.cells, places.where(taken.cells), taken.number
+    youngest = int(number.min())
+    now = usual.take(table, at, taken.values, number, youngest)
+    way = means.take(table, at, taken.values, number, youngest)
+    given = Given(cells, at, taken.values, taken.at_ns, number, youngest, now, way)
+    found = sizes(table, given, options)
     # a new level, a new way to it and a step say three things, of which none alone need be odd enough
-    new = np.maximum(sizes[_LEVEL], sizes[_SEASONAL]) if options.seasonal else sizes[_LEVEL]
-    np.maximum(size, new + sizes[_PATTERN] + STEP_SHARE * sizes[_STEP], out=size)
-    size[unknown.all(axis=0)] = np.nan
-    news, lasting = hold.news(table, at, size, given.number, options.hold_points)
-    table["anomaly_score"].reshape(-1)[at] = news / (news + 1.0)
-    table["anomaly_lasting"].reshape(-1)[at] = lasting / (lasting + 1.0)
-    odd = news >= 1.0
-    table["anomaly_detector"].reshape(-1)[given.cells[odd]] = most[odd]
-    low, high = ewma.band(now, BAND_SIGMAS)
-    table["anomaly_low"].reshape(-1)[at] = low
-    table["anomaly_high"].reshape(-1)[at] = high
+    size = np.maximum(found[_LEVEL], found[_SEASONAL])
+    size += found[_PATTERN]
+    size += STEP_SHARE * found[_STEP]
+    for alone in (_EWMA, _SHIFT, _STEP):
+        np.maximum(size, found[alone], out=size)
+    whole = np.minimum(size, MOST, out=size).astype(np.float32)
+    if youngest < options.warm_up:
+        whole[number < options.warm_up] = np.nan
+    fresh, lasting = hold.news(table, cells, at, whole, number, options.hold_points)
+    score, odd = table["anomaly_score"].reshape(-1), fresh[whole[fresh] >= 1.0]
+    score[at] = whole * np.float32(0.0)
+    score[cells[fresh]] = whole[fresh] / (whole[fresh] + np.float32(1.0))
+    lasting += whole * np.float32(0.0)
+    table["anomaly_lasting"].reshape(-1)[at] = lasting / (lasting + np.float32(1.0))
+    if len(odd):
+        table["anomaly_detector"].reshape(-1)[cells[odd]] = np.argmax([one[odd] for one in found], axis=0)
+    table["anomaly_low"].reshape(-1)[at] = now.low
+    table["anomaly_high"].reshape(-1)[at] = now.high
+
+
+def sizes(table: Table, given: Given, options: Options) -> list[NDArray[Any]]:
+    """How surprised each of DETECTORS is, (m,) each, 1 being its limit, in the warm-up as well; 0 where it has nothing to say.
+
+    Of a level that is near to a known one the others decide whether it is told how near.
+    """
+    new = pattern.size(table, given, options.warm_up)
+    statistics = np.empty((_KINDS, len(given.cells)), np.float32)
+    first = 0
+    for detector in _TAILS:
+        detector.statistics(table, given, statistics[first : first + detector.KINDS])
+        first += detector.KINDS
+    decades = tails.surprise(table, given, statistics)
+    found: list[NDArray[Any]] = []
+    first = 0
+    for detector in _TAILS:
+        found.append(detector.size(given, decades[first : first + detector.KINDS]))
+        first += detector.KINDS
+    closely = new + STEP_SHARE * found[-1] >= CLOSELY
+    hour = seasonal.size(table, given, closely) if options.seasonal else np.zeros(len(given.cells))
+    return [level.size(table, given, closely), new, *found, hour]

@@ -12,25 +12,24 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from streams.operators.detect.anomaly.given import Given
-    from streams.operators.detect.anomaly.options import Options
-    from streams.operators.detect.anomaly.usual import Usual
     from streams.operators.detect.table import Table
 
 LIMIT: Final = 8.0
 """Decades that score 0.5: about 40 standard deviations where that was never seen in 2,000 points."""
+KINDS: Final = 3
 
 
-def define(table: Table, width: int, options: Options) -> None:
-    del options
-    tails.define(table, "ewma", width, 3)
+def statistics(table: Table, given: Given, out: NDArray[np.float32]) -> None:
+    """Puts what the tails are asked about into `out` (KINDS, m)."""
+    del table
+    off = np.abs(given.usual.distance)
+    np.minimum(off, tails.MOST, out=out, casting="same_kind")
 
 
-def surprise(table: Table, given: Given, options: Options) -> NDArray[np.float64]:
-    """Decades (m,), the mean of the three; NaN in the warm-up."""
-    decades = tails.surprise(table, "ewma", given, np.abs(given.usual.distance)).mean(axis=0)
-    return np.where(given.number >= options.warm_up, decades, np.nan)
-
-
-def band(usual: Usual, sigmas: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """What was expected before the point, low and high (m,), by the middle time constant."""
-    return usual.mean[1] - sigmas * usual.sigma[1], usual.mean[1] + sigmas * usual.sigma[1]
+def size(given: Given, decades: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The mean of the three by LIMIT, (m,)."""
+    del given
+    together: NDArray[np.float32] = decades[0] + decades[1]
+    together += decades[2]
+    together *= np.float32(1.0 / (KINDS * LIMIT))
+    return together

@@ -15,13 +15,15 @@ if TYPE_CHECKING:
 class Given(NamedTuple):
     """m points of distinct series: places in the flattened table, values, times, and how many points each series had before.
 
-    `at` is `cells`, as a slice where they are neighbours. `means` (len(means.WEIGHTS), m) are running means with the point in them.
+    `at` is `cells`, as a slice where they are neighbours. `youngest` is the least `number`. `means` (len(means.WEIGHTS), m) are running
+    means with the point in them, to be read only.
     """
 
     cells: NDArray[np.intp]
     at: Where
     values: NDArray[np.float64]
     at_ns: NDArray[np.int64]
-    number: NDArray[np.int64]
+    number: NDArray[np.int32]
+    youngest: int
     usual: Usual
     means: NDArray[np.float64]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from streams.operators.detect.anomaly.places import Where
     from streams.operators.detect.table import Table
 
-    Floats = NDArray[np.float64]
+    Singles = NDArray[np.float32]
 
 
 def define(table: Table, width: int) -> None:
@@ -23,21 +23,24 @@ def define(table: Table, width: int) -> None:
     table.define("anomaly_peak_at", np.int32, 0, width)
 
 
-def news(table: Table, at: Where, size: Floats, number: NDArray[np.int64], hold_points: int) -> tuple[Floats, Floats]:
-    """`size` (m,) where it is above the peak of the last `hold_points`, else 0; and the peak, which falls to 0 meanwhile. NaN stays NaN."""
+def news(
+    table: Table, cells: NDArray[np.intp], at: Where, size: Singles, number: NDArray[np.int32], hold_points: int
+) -> tuple[NDArray[np.intp], Singles]:
+    """Which of `size` (m,) are above 0 and above the peak of the last `hold_points`; and the peak (m,), which falls to 0 meanwhile.
+
+    NaN is no news, and leaves the peak as it was.
+    """
     peaks = table["anomaly_peak"].reshape(-1)
     since = table["anomaly_peak_at"].reshape(-1)
-    held = rows(peaks, at).astype(np.float64)
     age = number - rows(since, at)
-    held *= age <= hold_points
-    # what equals the peak is kept in single precision: the same size again is no news
-    rounded = size.astype(np.float32)
-    at_least = rounded >= held
-    lasting = held * (1.0 - age / (hold_points + 1.0))
-    unknown = size != size
-    lasting[unknown] = np.nan
-    news = size * ((rounded > held) | unknown)
-    lasting[at_least] = size[at_least]
-    peaks[at] = np.where(at_least, rounded, rows(peaks, at))
-    since[at] = np.where(at_least, number, rows(since, at))
-    return news, lasting
+    lasting: Singles = 1.0 - age * np.float32(1.0 / (hold_points + 1.0))
+    held = rows(peaks, at) * (age <= hold_points)
+    lasting *= held
+    # the same size again is no news, but the peak is as young as it
+    least = np.maximum(held, np.float32(1e-30))
+    at_least = np.flatnonzero(size >= least)
+    if len(at_least):
+        there, peak = cells[at_least], size[at_least]
+        peaks[there], since[there], lasting[at_least] = peak, number[at_least], peak
+        at_least = at_least[peak > held[at_least]]
+    return at_least, lasting

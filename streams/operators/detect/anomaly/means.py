@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from streams.operators.detect.anomaly.places import rows
+from streams.operators.detect.anomaly.places import keep, planes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,19 +22,17 @@ _WEIGHT: Final = np.array(WEIGHTS)[:, None]
 
 
 def define(table: Table, width: int) -> None:
-    table.define("anomaly_means", np.float64, 0.0, width, len(WEIGHTS))
+    table.define_planes("anomaly_means", np.float64, 0.0, len(WEIGHTS), width)
 
 
-def take(table: Table, at: Where, values: Floats, number: NDArray[np.int64]) -> Floats:
-    """Takes `values` (m,) in; the means (len(WEIGHTS), m) with them."""
-    state = table["anomaly_means"].reshape(-1, len(WEIGHTS))
-    after = step(rows(state, at).T, values, number)
-    state[at] = after.T
-    return after
+def take(table: Table, at: Where, values: Floats, number: NDArray[np.int32], youngest: int) -> Floats:
+    """Takes `values` (m,) in; the means (len(WEIGHTS), m) with them, to be read only."""
+    means: Floats = planes(table, "anomaly_means", at)
+    means += weights(number, youngest) * (values - means)
+    keep(table, "anomaly_means", at, means)
+    return means
 
 
-def step(before: Floats, values: Floats, number: NDArray[np.int64]) -> Floats:
-    """Means one point on. A young series' mean is that of all its points."""
-    weight = np.maximum(_WEIGHT, 1.0 / (number + 1.0)) if number.min() < 1.0 / WEIGHTS[-1] else _WEIGHT
-    after: Floats = before + weight * (values - before)
-    return after
+def weights(number: NDArray[np.int32], youngest: int) -> Floats:
+    """Of the newest point in each mean, (len(WEIGHTS), 1 or m). A young series' mean is that of all its points."""
+    return np.maximum(_WEIGHT, 1.0 / (number + 1.0)) if youngest < 1.0 / WEIGHTS[-1] else _WEIGHT

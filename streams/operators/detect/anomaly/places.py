@@ -1,4 +1,4 @@
-"""Reads rows of a column fast: a block of neighbours is a view, others are taken by index (7 times as fast as indexing, measured)."""
+"""Reads and writes the state of series fast: of neighbours by a view, of others by index."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from streams.operators.detect.table import Table
 
     Where = slice | NDArray[np.intp]
 
@@ -22,3 +24,17 @@ def where(cells: NDArray[np.intp]) -> Where:
 def rows(column: NDArray[Any], at: Where) -> NDArray[Any]:
     """The rows of `column` at `at`: to be read only, as it may be a view."""
     return column[at] if isinstance(at, slice) else column.take(at, axis=0)
+
+
+def planes(table: Table, name: str, at: Where) -> NDArray[Any]:
+    """The planes (K, m) of `name` at `at`. What is changed in them is the state only after `keep`, and may be so before."""
+    column = table[name]
+    flat = column.reshape(len(column), -1)
+    return flat[:, at] if isinstance(at, slice) else flat.take(at, axis=1)
+
+
+def keep(table: Table, name: str, at: Where, changed: NDArray[Any]) -> None:
+    """Makes `changed` (K, m), which `planes` gave, the state."""
+    if not isinstance(at, slice):
+        column = table[name]
+        column.reshape(len(column), -1)[:, at] = changed

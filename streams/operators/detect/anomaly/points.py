@@ -27,7 +27,7 @@ class Points(NamedTuple):
     cells: NDArray[np.intp]
     values: NDArray[np.float64]
     at_ns: NDArray[np.int64]
-    number: NDArray[np.int64]
+    number: NDArray[np.int32]
 
 
 def define(table: Table, width: int) -> None:
@@ -58,27 +58,34 @@ def take(
     least_ns = options.point_seconds * 1e9
 
     counted = np.abs(values) <= MOST  # NaN is not
-    fresh = rows(points, at) == 0
     silent = at_ns - rows(seen, at)
-    lost = np.abs(silent) > options.forget_gap_points * np.maximum(rows(spacing, at), least_ns)
-    first = fresh | lost
-    counted &= (silent > 0) | first
-    if not counted.all():
-        place = np.flatnonzero(counted)
-        cells, values, at_ns, first, lost = cells[place], values[place], at_ns[place], first[place], lost[place] & ~fresh[place]
-        at = where(cells)
-    else:
+    usual = (
+        bool(counted.all())
+        and int(silent.min()) > 0
+        and int(silent.max()) <= options.forget_gap_points * least_ns
+        and int(rows(points, at).min()) > 0
+    )
+    first = np.zeros(1, np.bool_)
+    if not usual:
+        fresh = rows(points, at) == 0
+        lost = np.abs(silent) > options.forget_gap_points * np.maximum(rows(spacing, at), least_ns)
+        first = fresh | lost
+        counted &= (silent > 0) | first
         lost &= ~fresh
-    if lost.any():
-        table.freshen("anomaly_", cells[lost])
+        place = np.flatnonzero(counted)
+        cells, values, at_ns, first, lost = cells[place], values[place], at_ns[place], first[place], lost[place]
+        at = where(cells)
+        if lost.any():
+            table.freshen("anomaly_", cells[lost])
 
     seen[at] = at_ns
-    count = rows(samples, at) + 1
+    before = rows(samples, at)
     passed = at_ns - rows(point_ns, at)
     due = (passed >= least_ns) | first
-    if (count > 1).any():
-        before = rows(mean, at) * (count > 1)
-        values = before + (values - before) / count
+    count = before + 1
+    if before.any():
+        sofar = rows(mean, at) * (before > 0)
+        values = sofar + (values - sofar) / count
     if not due.all():
         mean[at] = values
         samples[at] = count * ~due
@@ -86,10 +93,15 @@ def take(
         at = where(cells)
     else:
         samples[at] = 0
-    number = rows(points, at).astype(np.int64)
+    number = rows(points, at).copy()
     points[at] = number + 1
     point_ns[at] = at_ns
-    old = rows(spacing, at).astype(np.float64)
-    apart = passed * (number > 0)
-    spacing[at] = old + (apart - old) * (_SPACING_WEIGHT + (1.0 - _SPACING_WEIGHT) * (number <= 1))
+    apart = passed.astype(np.float32)
+    weight: NDArray[np.float32] | np.float32 = np.float32(_SPACING_WEIGHT)
+    if len(number) and number.min() <= 1:
+        apart *= number > 0
+        weight = np.where(number <= 1, np.float32(1.0), weight)
+    apart -= rows(spacing, at)
+    apart *= weight
+    spacing[at] = rows(spacing, at) + apart
     return counted, Points(cells, values, at_ns, number)

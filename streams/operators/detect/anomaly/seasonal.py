@@ -11,19 +11,18 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from streams.operators.detect.anomaly import level, nearest
-from streams.operators.detect.anomaly.places import rows, where
+from streams.operators.detect.anomaly.places import keep, planes, rows, where
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from streams.operators.detect.anomaly.given import Given
-    from streams.operators.detect.anomaly.options import Options
     from streams.operators.detect.table import Table
 
     Floats = NDArray[np.float64]
 
 LIMIT: Final = level.LIMIT
-"""Scales that score 0.5."""
+"""Scales that score 0.5, weighted."""
 WEIGHT: Final = 0.5
 """Of a new distance to the usual of the hour, against a new level."""
 DAYS: Final = 4
@@ -43,65 +42,101 @@ HOUR_NS: Final = 3_600_000_000_000
 _HOURS: Final = 48
 _EPOCH_WEEKDAY: Final = 3
 """1970-01-01 was a Thursday, the fourth day of the week."""
-_FACTS: Final = 7
-_ORIGIN, _SUM, _COUNT, _OFF_HOUR, _OFF_MEAN, _MEAN, _KNOWN = range(_FACTS)
+_FACTS: Final = 6
+_ORIGIN, _SUM, _COUNT, _OFF_HOUR, _OFF_MEAN, _MEAN = range(_FACTS)
 
 
-def define(table: Table, width: int, options: Options) -> None:
-    """What is usual for each hour, as distance from the first value; days it was seen; the hour at hand; and seven facts of a series."""
-    del options
+def define(table: Table, width: int) -> None:
+    """What is usual for each hour, as distance from the first value; days it was seen; the hour at hand; how many points came at hours
+    that are known; and six facts of a series."""
     table.define("anomaly_hours", np.float32, 0.0, width, _HOURS)
     table.define("anomaly_hour_days", np.uint8, 0, width, _HOURS)
-    table.define("anomaly_hour", np.int64, -1, width)
-    table.define("anomaly_hour_facts", np.float64, 0.0, width, _FACTS)
+    table.define("anomaly_hour", np.int32, -1, width)
+    table.define("anomaly_hour_known", np.int32, 0, width)
+    table.define_planes("anomaly_hour_facts", np.float64, 0.0, _FACTS, width)
     nearest.define(table, "seasonal", width)
 
 
-def bucket(hour: NDArray[np.int64]) -> NDArray[np.int64]:
+def bucket(hour: NDArray[np.int32]) -> NDArray[np.int32]:
     """0-23 on working days, 24-47 on weekends, of hours since 1970."""
     return hour % 24 + 24 * ((hour // 24 + _EPOCH_WEEKDAY) % 7 >= 5)
 
 
-def surprise(table: Table, given: Given, options: Options) -> Floats:
-    """Scales (m,); NaN in the warm-up, while the hour is new and while hours tell nothing."""
-    cells, values = given.cells, given.values
-    usual = table["anomaly_hours"].reshape(-1)
+def size(table: Table, given: Given, closely: NDArray[np.bool_]) -> Floats:
+    """Scales by LIMIT, (m,); 0 for what is well known, unless it is to be looked at `closely` (m,), while the hour is new and while hours
+    tell nothing."""
+    cells, values, at = given.cells, given.values, given.at
     days = table["anomaly_hour_days"].reshape(-1)
     current = table["anomaly_hour"].reshape(-1)
-    facts = table["anomaly_hour_facts"].reshape(-1, _FACTS)
-    known = rows(facts, given.at).T.copy()
-    if given.number.min() == 0:
+    facts: Floats = planes(table, "anomaly_hour_facts", at)
+    if given.youngest == 0:
         first = given.number == 0
-        known[_ORIGIN, first] = values[first]
-    value = values - known[_ORIGIN]
+        facts[_ORIGIN, first] = values[first]
+    value = values - facts[_ORIGIN]
 
-    hour = given.at_ns // HOUR_NS
-    before = rows(current, given.at).copy()
-    ended = np.flatnonzero((before != hour) & (before >= 0) & (known[_COUNT] > 0))
-    if len(ended):
-        at = cells[ended] * _HOURS + bucket(before[ended])
-        weight = np.maximum(DAY_WEIGHT, 1.0 / (days[at] + 1.0))
-        mean = known[_SUM, ended] / known[_COUNT, ended]
-        usual[at] += weight * (np.clip(mean, -1e38, 1e38) - usual[at])
-        days[at] = np.minimum(days[at], 254) + 1
-        known[_SUM, ended] = known[_COUNT, ended] = 0.0
-    current[given.at] = hour
-    known[_SUM] += value
-    known[_COUNT] += 1.0
+    hour = _hours(given.at_ns)
+    changed = rows(current, at) != hour
+    if changed.any():
+        ended = np.flatnonzero(changed)
+        _end(table, cells[ended], rows(current, at)[ended], facts, ended)
+        current[at] = hour
+    facts[_SUM] += value
+    facts[_COUNT] += 1.0
 
-    out = np.full(len(cells), np.nan)
-    at = cells * _HOURS + bucket(hour)
-    those = np.flatnonzero(days[at] >= DAYS)
+    out = np.zeros(len(cells))
+    now = cells * _HOURS + bucket(hour)
+    those = np.flatnonzero(days.take(now, mode="clip") >= DAYS)
     if len(those):
-        off = value[those] - usual[at[those]]
-        known[_KNOWN, those] += 1.0
-        weight = np.maximum(NEAR_WEIGHT, 1.0 / known[_KNOWN, those])
-        known[_OFF_HOUR, those] += weight * (np.abs(off) - known[_OFF_HOUR, those])
-        known[_OFF_MEAN, those] += weight * (np.abs(value[those] - known[_MEAN, those]) - known[_OFF_MEAN, those])
-        least = np.maximum(level.LEAST * np.abs(values[those]), level.TINY)
-        new = nearest.distance(table, "seasonal", where(cells[those]), cells[those], off, least)
-        tells = (known[_KNOWN, those] > GATE_POINTS) & (known[_OFF_HOUR, those] < GATE_RATIO * known[_OFF_MEAN, those])
-        out[those] = np.where(tells & (given.number[those] >= options.warm_up), WEIGHT * new, np.nan)
-    known[_MEAN] += np.maximum(LONG_WEIGHT, 1.0 / (given.number + 1.0)) * (value - known[_MEAN])
-    facts[given.at] = known.T
+        out[those] = _compared(table, given, facts, value, now, those, closely)
+    value -= facts[_MEAN]
+    young = given.youngest < 1.0 / LONG_WEIGHT
+    value *= np.maximum(LONG_WEIGHT, 1.0 / (given.number + 1.0)) if young else LONG_WEIGHT
+    facts[_MEAN] += value
+    keep(table, "anomaly_hour_facts", at, facts)
     return out
+
+
+def _hours(at_ns: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Hours since 1970, one alone where all are the same."""
+    ends = np.array([at_ns.min(), at_ns.max()]) // HOUR_NS
+    return (ends[:1] if ends[0] == ends[1] else at_ns // HOUR_NS).astype(np.int32)
+
+
+def _end(table: Table, cells: NDArray[np.intp], before: NDArray[np.int32], facts: Floats, ended: NDArray[np.intp]) -> None:
+    """Takes the hours `before` (k,) that ended into what is usual for them; `facts` are of all points, of which those at `ended` (k,)."""
+    usual = table["anomaly_hours"].reshape(-1)
+    days = table["anomaly_hour_days"].reshape(-1)
+    some = np.flatnonzero((before >= 0) & (facts[_COUNT, ended] > 0))
+    cells, before, ended = cells[some], before[some], ended[some]
+    at = cells * _HOURS + bucket(before)
+    weight = np.maximum(DAY_WEIGHT, 1.0 / (days[at] + 1.0))
+    mean = facts[_SUM, ended] / facts[_COUNT, ended]
+    usual[at] += weight * (np.clip(mean, -1e38, 1e38) - usual[at])
+    days[at] = np.minimum(days[at], 254) + 1
+    facts[_SUM, ended] = facts[_COUNT, ended] = 0.0
+
+
+def _compared(
+    table: Table,
+    given: Given,
+    facts: Floats,
+    value: Floats,
+    now: NDArray[np.intp],
+    those: NDArray[np.intp],
+    closely: NDArray[np.bool_],
+) -> Floats:
+    """Sizes (k,) of the points at `those` (k,), whose hour is known, which is `now` (m,)."""
+    cells = given.cells[those]
+    known = table["anomaly_hour_known"].reshape(-1)
+    before = known[cells]
+    known[cells] = before + 1
+    off = value[those] - table["anomaly_hours"].reshape(-1)[now[those]]
+    weight = np.maximum(NEAR_WEIGHT, 1.0 / (before + 1.0))
+    off_hour, off_mean = facts[_OFF_HOUR, those], facts[_OFF_MEAN, those]
+    off_hour += weight * (np.abs(off) - off_hour)
+    off_mean += weight * (np.abs(value[those] - facts[_MEAN, those]) - off_mean)
+    facts[_OFF_HOUR, those], facts[_OFF_MEAN, those] = off_hour, off_mean
+    new = nearest.distance(table, "seasonal", where(cells), cells, off, given.values[those], before, closely[those])
+    tells = (before >= GATE_POINTS) & (off_hour < GATE_RATIO * off_mean)
+    new *= tells * (WEIGHT / LIMIT)
+    return new

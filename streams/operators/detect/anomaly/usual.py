@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from streams.operators.detect.anomaly.places import rows
+from streams.operators.detect.anomaly.places import keep, planes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,50 +26,64 @@ LEAST_SIGMA: Final = 1e-9
 """Least standard deviation as a share of the mean: above the rounding of a double, below what any sensor tells apart."""
 TINY: Final = 1e-140
 """And in the unit of the series."""
-_MOST: Final = 1e12
+BAND_SIGMAS: Final = 3.0
+"""Half width of the expected band."""
 _K: Final = len(WEIGHTS)
+_SHORT, _MIDDLE, _LONG = range(_K)
 _WEIGHT: Final = np.array(WEIGHTS)[:, None]
 
 
 class Usual(NamedTuple):
-    """Of m points at the three time constants, (3, m). `mean` and `sigma` are from before the point, `distance` is in sigmas, signed."""
+    """Of m points. `distance` (3, m) from the means before the point, in sigmas, signed; the others (m,): `moved`, from the long mean
+    before the point to the short one with it; `sigma` of the long time constant before, `sigma_after` of the short one with the point;
+    `never`, whether the series never varied by more than rounding does; `low` and `high`, the band expected by the middle one."""
 
-    mean: Floats
-    sigma: Floats
     distance: Floats
-    mean_after: Floats
+    moved: Floats
+    sigma: Floats
     sigma_after: Floats
+    never: NDArray[np.bool_]
+    low: Floats
+    high: Floats
 
 
 def define(table: Table, width: int) -> None:
     """Mean and variance at each time constant."""
-    table.define("anomaly_usual", np.float64, 0.0, width, 2 * _K)
+    table.define_planes("anomaly_usual", np.float64, 0.0, 2 * _K, width)
 
 
-def take(table: Table, at: Where, values: Floats, number: NDArray[np.int64]) -> Usual:
+def take(table: Table, at: Where, values: Floats, number: NDArray[np.int32], youngest: int) -> Usual:
     """Takes `values` (m,) in."""
-    state = table["anomaly_usual"].reshape(-1, 2 * _K)
-    old = rows(state, at).T.copy()
-    mean, variance = old[:_K], old[_K:]
-    least_number = int(number.min())
-    if least_number == 0:
-        mean[:, number == 0] = values[number == 0]
+    state: Floats = planes(table, "anomaly_usual", at)
+    mean, variance = state[:_K], state[_K:]
+    if youngest == 0:
+        new = number == 0
+        mean[:, new] = values[new]
     away = values - mean
-    least = np.maximum(np.abs(mean) * LEAST_SIGMA, TINY)
-    sigma = np.maximum(np.sqrt(variance), least)
-    distance = np.minimum(np.maximum(away / sigma, -_MOST), _MOST)
-    clip = sigma * WINSOR_SIGMAS
+    sigma = np.sqrt(variance)
+    least = np.maximum(np.abs(mean[_MIDDLE]) * LEAST_SIGMA, TINY)
+    np.maximum(sigma, least, out=sigma)
+    distance = away / sigma
+    half = BAND_SIGMAS * sigma[_MIDDLE]
+    low, high = mean[_MIDDLE] - half, mean[_MIDDLE] + half
+    moved = mean[_SHORT] - mean[_LONG]
+
+    clipped = np.minimum(np.maximum(distance, -WINSOR_SIGMAS), WINSOR_SIGMAS)
+    clipped *= sigma
     # where nothing ever varied there is no scale to clip to: the first change sets it
     whole = variance == 0.0
-    if least_number < YOUNG:
+    if youngest < YOUNG:
         whole |= number < YOUNG
     if whole.any():
-        clip[whole] = np.inf
-    away = np.minimum(np.maximum(away, -clip), clip)
-    weight = np.maximum(_WEIGHT, 1.0 / (number + 1.0)) if least_number < 1.0 / WEIGHTS[-1] else _WEIGHT
-    step = weight * away
-    after = np.empty_like(old)
-    np.add(mean, step, out=after[:_K])
-    np.multiply(1.0 - weight, variance + step * away, out=after[_K:])
-    state[at] = after.T
-    return Usual(mean, sigma, distance, after[:_K], np.maximum(np.sqrt(after[_K:]), least))
+        np.copyto(clipped, away, where=whole)
+    young = youngest < 1.0 / WEIGHTS[-1]
+    weight = np.maximum(_WEIGHT, 1.0 / (number + 1.0)) if young else _WEIGHT
+    step = np.multiply(weight, clipped, out=away)
+    clipped *= step
+    variance += clipped
+    variance *= 1.0 - weight
+    mean += step
+    moved += step[_SHORT]
+    sigma_after = np.maximum(np.sqrt(variance[_SHORT]), least)
+    keep(table, "anomaly_usual", at, state)
+    return Usual(distance, moved, sigma[_LONG], sigma_after, sigma[_LONG] <= least, low, high)

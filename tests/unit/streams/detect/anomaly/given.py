@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streams.operators.detect.anomaly import ensemble, ewma, level, means, pattern, places, points, shift, step, usual
+from streams.operators.detect.anomaly import ensemble, means, places, points, usual
 from streams.operators.detect.anomaly.ensemble import Options, Scores
 from streams.operators.detect.anomaly.given import Given
 from streams.operators.detect.anomaly.score import score
@@ -21,29 +20,29 @@ HOUR: Final = 3600 * SECOND
 STEP: Final = 10 * SECOND
 OPTIONS: Final = Options()
 WARM: Final = OPTIONS.warm_up
-DETECTORS: Final = {"level": level, "pattern": pattern, "ewma": ewma, "shift": shift, "step": step}
+DETECTORS: Final = tuple(name for name in ensemble.DETECTORS if name != "seasonal")
 """Those that judge by values alone; `seasonal` needs days."""
 
 
-def alone(detector: ModuleType, values: Floats, step_ns: int = STEP, options: Options = OPTIONS) -> Floats:
-    """Scores (n, k) that one detector gives to k series of n points side by side; NaN where too little is known."""
+def alone(detector: str, values: Floats, step_ns: int = STEP, options: Options = OPTIONS) -> Floats:
+    """Scores (n, k) that one detector gives to k series of n points side by side; NaN in the warm-up."""
     length, series = values.shape
     table = Table()
-    points.define(table, 1)
-    usual.define(table, 1)
-    means.define(table, 1)
-    detector.define(table, 1, options)
+    ensemble.define(table, 1, options)
     rows = np.array([table.new_row() for _ in range(series)], np.intp)
     out = np.full(values.shape, np.nan)
     for i in range(length):
         counted, taken = points.take(table, rows, np.full(series, (i + 1) * step_ns), values[i], options)
         if not counted.any():
             continue
-        at = places.where(taken.cells)
-        now = usual.take(table, at, taken.values, taken.number)
-        way = means.take(table, at, taken.values, taken.number)
-        given = Given(taken.cells, at, taken.values, taken.at_ns, taken.number, now, way)
-        out[i, counted] = score(detector.surprise(table, given, options), detector.LIMIT)
+        at, number = places.where(taken.cells), taken.number
+        youngest = int(number.min())
+        now = usual.take(table, at, taken.values, number, youngest)
+        way = means.take(table, at, taken.values, number, youngest)
+        given = Given(taken.cells, at, taken.values, taken.at_ns, number, youngest, now, way)
+        size = ensemble.sizes(table, given, options)[ensemble.DETECTORS.index(detector)]
+        said = np.zeros(len(number)) if size is None else score(np.asarray(size, np.float64), 1.0)
+        out[i, counted] = np.where(number < options.warm_up, np.nan, said)
     return out
 
 

@@ -1,7 +1,5 @@
 """What every anomaly detector promises, alone: scores of 0 to 1, the same at every scale, and nothing odd for ever."""
 
-from types import ModuleType
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,11 +9,11 @@ from streams.operators.detect.anomaly import seasonal
 from streams.operators.detect.anomaly.score import score
 from tests.unit.streams.detect.anomaly.given import DETECTORS, HOUR, WARM, alone, noisy
 
-ALL = pytest.mark.parametrize("detector", DETECTORS.values(), ids=DETECTORS.keys())
+ALL = pytest.mark.parametrize("detector", DETECTORS)
 
 
 @ALL
-def test_scores_lie_between_0_and_1_and_come_after_the_warm_up(detector: ModuleType) -> None:
+def test_scores_lie_between_0_and_1_and_come_after_the_warm_up(detector: str) -> None:
     spikes = noisy(400)
     spikes[300] = 1e6
     found = alone(detector, spikes[:, None])[:, 0]
@@ -24,7 +22,7 @@ def test_scores_lie_between_0_and_1_and_come_after_the_warm_up(detector: ModuleT
 
 
 @ALL
-def test_scores_do_not_depend_on_scale_and_offset(detector: ModuleType) -> None:
+def test_scores_do_not_depend_on_scale_and_offset(detector: str) -> None:
     series = np.concatenate((noisy(250), noisy(60, 2, 90.0)))
     found = alone(detector, np.stack((series, 1e9 * series, 1e-9 * series, series + 1e6, -series), axis=1))
     for k in range(1, 4):
@@ -34,7 +32,7 @@ def test_scores_do_not_depend_on_scale_and_offset(detector: ModuleType) -> None:
 
 @ALL
 @pytest.mark.parametrize("size", [1e-6, 0.1, 1e6])
-def test_a_constant_series_that_changes_is_an_anomaly(detector: ModuleType, size: float) -> None:
+def test_a_constant_series_that_changes_is_an_anomaly(detector: str, size: float) -> None:
     """A mean or a way needs some points to show that the level is another one."""
     levels = np.array([0.0, 70.0, -3.0, 1e12])
     series = np.tile(levels, (350, 1))
@@ -45,7 +43,7 @@ def test_a_constant_series_that_changes_is_an_anomaly(detector: ModuleType, size
 
 
 @ALL
-def test_what_lasts_becomes_usual(detector: ModuleType) -> None:
+def test_what_lasts_becomes_usual(detector: str) -> None:
     """netdata#12967: the anomaly bit stayed at 100 % on a metric that did not change."""
     steady = np.full(1600, 5.0)
     stepped = np.where(np.arange(1600) < 400, 5.0, 9.0)
@@ -57,7 +55,7 @@ def test_what_lasts_becomes_usual(detector: ModuleType) -> None:
 
 
 @ALL
-def test_huge_and_tiny_values_and_gaps_raise_no_warning(detector: ModuleType) -> None:
+def test_huge_and_tiny_values_and_gaps_raise_no_warning(detector: str) -> None:
     series = np.stack((noisy(330) * 1e148, noisy(330) * 1e-100, noisy(330)), axis=1)
     series[300:310, 0] *= -1
     series[200:220, 2] = np.nan
@@ -75,12 +73,12 @@ def test_huge_and_tiny_values_and_gaps_raise_no_warning(detector: ModuleType) ->
 )
 def test_any_series_scores_alike_at_any_power_of_two(name: str, values: list[float], scale: float) -> None:
     series = np.concatenate((noisy(WARM), np.array(values)))
-    one, other = alone(DETECTORS[name], np.stack((series, abs(scale) * series), axis=1)).T
+    one, other = alone(name, np.stack((series, abs(scale) * series), axis=1)).T
     np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
 
 
 @ALL
-def test_a_series_is_judged_alike_alone_and_among_others(detector: ModuleType) -> None:
+def test_a_series_is_judged_alike_alone_and_among_others(detector: str) -> None:
     series = np.stack([noisy(220, seed) for seed in range(4)], axis=1)
     together = alone(detector, series)
     for k in (0, 3):
@@ -92,15 +90,15 @@ def test_the_hour_of_the_day_is_missed_where_the_value_itself_is_not_new() -> No
     day = 50.0 + 30.0 * np.sin(2 * np.pi * at / 96) + np.random.default_rng(1).normal(0.0, 0.5, len(at))
     odd = day.copy()
     odd[8 * 96 + 24] = 25.0
-    found = alone(seasonal, np.stack((day, odd), axis=1), step_ns=HOUR // 4)
-    assert np.isnan(found[: 4 * 96]).all()
+    found = alone("seasonal", np.stack((day, odd), axis=1), step_ns=HOUR // 4)
+    assert (found[WARM : 4 * 96] == 0).all()
     assert found[8 * 96 + 24, 1] > 0.5
     assert found[8 * 96 + 24, 0] < 0.5
 
 
 def test_the_hour_says_nothing_where_hours_tell_nothing() -> None:
-    found = alone(seasonal, noisy(12 * 96)[:, None], step_ns=HOUR // 4)
-    assert np.isnan(found).mean() > 0.9
+    found = alone("seasonal", noisy(12 * 96)[:, None], step_ns=HOUR // 4)
+    assert (found[WARM:] == 0).mean() > 0.9
 
 
 def test_hours_of_working_days_and_of_weekends_are_two() -> None:
