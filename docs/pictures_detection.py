@@ -179,9 +179,38 @@ def peers() -> Path:
     return save(figure, "detect-peers")
 
 
+def load() -> Path:
+    """A rack that loses its cooling: all cards of a node alike, and for long none beyond a limit."""
+    begin, length = 100, 14
+    faults = (f"cooling_loss@{begin}m+{length}m:rack=r1",)
+    story = play(135 * 60, ["temperature_celsius", "power_watts"], nodes=2, nodes_per_rack=2, seed=4, faults=faults)
+    about = [f for f in story.findings if f.rule == "cooling_degraded" and f.active]
+    card = next(d.number for d in story.fleet.layout.devices if about and about[0].entity == f"device/{d.uid}")
+    figure, axes = sheet(2, height=4.2, sharex=True)
+    for plot, metric, name in ((axes[0, 0], "temperature_celsius", "temperature, °C"), (axes[1, 0], "power_watts", "power, W")):
+        minutes, lines = thinned(story.minutes, story.columns[metric].T, points=140)
+        plot.plot(minutes, lines.T, color=PALE, linewidth=0.8)
+        plot.plot(minutes, lines[card], color=BLUE)
+        span(plot, begin, begin + length, "cooling fails" if plot is axes[0, 0] else "")
+        plot.set_xlim(60, minutes[-1])
+        plot.set_ylabel(name)
+    mine = [f for f in about if f.entity == about[0].entity]
+    expected = [(story.minute(f.observed_at_ns), f.expected_high) for f in mine]
+    axes[0, 0].plot(*zip(*expected, strict=True), ".", color=RED, markersize=2, label="most that its power makes likely")
+    level(axes[0, 0], 89, "slows down")
+    axes[0, 0].legend(loc="center left")
+    axes[0, 0].axvline(expected[0][0], color=RED, linewidth=1)
+    axes[0, 0].set_title(
+        f"{len({f.entity for f in about})} cards of a rack warm alike: raised after {expected[0][0] - begin:.0f} min (red)"
+    )
+    axes[1, 0].set_xlabel("minutes")
+    return save(figure, "detect-load")
+
+
 PICTURES: Final[dict[str, Callable[[], Path]]] = {
     "detect-anomaly": anomaly,
     "detect-burst": burst,
     "detect-peers": peers,
+    "detect-load": load,
     "incident": incident,
 }

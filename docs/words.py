@@ -8,6 +8,7 @@ from streams.rules.condition import (
     Above,
     Anomalous,
     Below,
+    Beyond,
     BitsSet,
     Bursting,
     Condition,
@@ -76,6 +77,12 @@ def condition(when: Condition) -> str:
             others = "of its node" if when.among == "node" else "of its model on other nodes"
             return (
                 f"one of {_names(when.metrics)} is {when.side} that of others {others} under like load, "
+                f"score above {when.score:g}, until below {when.clear_score:g}"
+            )
+        case Beyond():
+            least = f" and by {when.least:g} at the least" if when.least else ""
+            return (
+                f"`{when.metric}` is above what `{when.load}` explains by the device's own past{least}, "
                 f"score above {when.score:g}, until below {when.clear_score:g}"
             )
         case Residual():

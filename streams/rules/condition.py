@@ -265,6 +265,24 @@ class Residual(_Scored):
         return self
 
 
+class Beyond(_Scored):
+    """The metric lies above what the load of the device explains, by its own past."""
+
+    type: Literal["beyond_load"]
+    metric: Gauge
+    load: Gauge
+    """What it follows: power, for a temperature."""
+
+    least: float = Field(default=0.0, ge=0)
+    """In the unit of the metric: less than so far above what was to be expected is never odd."""
+
+    @model_validator(mode="after")
+    def _two(self) -> Self:
+        if self.metric == self.load:
+            raise ValueError(f"{self.metric} is its own load; name another one")
+        return self
+
+
 class Ghost(Section):
     """The device says that it is busy, with nothing in its memory, and nobody is known to use it."""
 
@@ -299,9 +317,10 @@ Condition = Annotated[
     | Bursting
     | Unlike
     | Residual
+    | Beyond
     | Ghost,
     Field(discriminator="type"),
 ]
 
-SCORED: Final = (Anomalous, Bursting, Unlike, Residual)
+SCORED: Final = (Anomalous, Bursting, Unlike, Residual, Beyond)
 """Judged by a score."""

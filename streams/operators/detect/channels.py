@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import numpy as np
 
-from streams.rules.condition import Anomalous, Bursting, Residual, Unlike
+from streams.rules.condition import Anomalous, Beyond, Bursting, Residual, Unlike
 from streams.rules.families import family_of
 from streams.rules.vocabulary import PEER_METRICS
 
@@ -18,17 +18,22 @@ if TYPE_CHECKING:
     from streams.rules.condition import Condition
     from streams.rules.model import Rule
 
-Kind = Literal["usual", "burst", "below", "above", "residual"]
+Kind = Literal["usual", "burst", "below", "above", "residual", "load"]
 
-KINDS: Final[tuple[Kind, ...]] = ("usual", "burst", "below", "above", "residual")
-"""Far from its own past; grows as its past makes unlikely; below or above its like; does not go together with the others."""
+KINDS: Final[tuple[Kind, ...]] = ("usual", "burst", "below", "above", "residual", "load")
+"""Far from its own past; grows as its past makes unlikely; below or above its like; does not go together with the others; above what its
+load explains."""
 
 SIDES: Final[tuple[Kind, Kind]] = ("below", "above")
 
 
 class Channel(NamedTuple):
+    """`load` is what the metric follows, and `least` in its unit what is odd above that, where the kind is "load"."""
+
     kind: Kind
     metric: str
+    load: str = ""
+    least: float = 0.0
 
 
 def channels(rules: Sequence[Rule]) -> list[Channel]:
@@ -53,6 +58,8 @@ def asked(when: Condition) -> list[Channel]:
             return [Channel(when.side, metric) for metric in when.metrics]
         case Residual():
             return [Channel("residual", when.metrics[0])]
+        case Beyond():
+            return [Channel("load", when.metric, when.load, when.least)]
         case _:
             return []
 
@@ -78,7 +85,7 @@ def family(metric: str) -> str:
 
 def _vagueness(when: Condition) -> int:
     match when:
-        case Bursting() | Unlike():
+        case Bursting() | Unlike() | Beyond():
             return 1
         case Anomalous():
             return 2

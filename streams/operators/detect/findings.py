@@ -13,6 +13,7 @@ from streams.rules.condition import (
     Above,
     Anomalous,
     Below,
+    Beyond,
     BitsSet,
     Bursting,
     Equals,
@@ -164,7 +165,7 @@ def _kind(rule: Rule) -> v1.FindingKind:
     match rule.when:
         case Above() | Below() | RatioAbove() | Equals() | Increases() | BitsSet() | Bursting() | Ghost():
             return v1.FindingKind.FINDING_KIND_THRESHOLD
-        case Anomalous() | Unlike() | Residual():
+        case Anomalous() | Unlike() | Residual() | Beyond():
             return v1.FindingKind.FINDING_KIND_ANOMALY
         case Silent():
             return v1.FindingKind.FINDING_KIND_SILENCE

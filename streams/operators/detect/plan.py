@@ -15,6 +15,7 @@ from streams.rules.condition import (
     Above,
     Anomalous,
     Below,
+    Beyond,
     BitsSet,
     Bursting,
     Equals,
@@ -100,6 +101,9 @@ class Scored:
     power_limit: int
     reasons: int
     residuals: NDArray[np.intp]
+    loads: NDArray[np.intp]
+    """(2, P) positions in `averaged`: metrics and the loads they follow; and `least` (P,), see `beyond`."""
+    least: NDArray[np.float64]
 
 
 @dataclass(slots=True)
@@ -186,6 +190,8 @@ def _wanted(rule: Rule) -> tuple[str, ...]:
             return rule.when.metrics
         case Bursting():
             return rule.when.counters
+        case Beyond():
+            return (rule.when.metric, rule.when.load)
         case Ghost():
             return (MEMORY,)
         case _:
@@ -199,7 +205,9 @@ def _scored(chosen: Sequence[Rule], sides: Sequence[_Side], names: Mapping[str, 
     usual = [c.metric for c in found if c.kind == "usual"]
     together = list(dict.fromkeys(m for rule in chosen if isinstance(rule.when, Residual) for m in rule.when.metrics))
     compared = peers.AVERAGED if peered else ()
-    averaged = list(dict.fromkeys((*usual, *compared, *together)))
+    loaded = [c for c in found if c.kind == "load"]
+    followed = ([c.metric for c in loaded], [c.load for c in loaded])
+    averaged = list(dict.fromkeys((*usual, *compared, *together, *followed[0], *followed[1])))
 
     def within(wanted: Iterable[str]) -> NDArray[np.intp]:
         return np.array([averaged.index(name) for name in wanted], np.intp)
@@ -217,6 +225,8 @@ def _scored(chosen: Sequence[Rule], sides: Sequence[_Side], names: Mapping[str, 
         power_limit=names.get(peers.LIMIT, 0),
         reasons=names.get(peers.REASONS, 0),
         residuals=within(together),
+        loads=np.array([within(names_) for names_ in followed], np.intp).reshape(2, len(loaded)),
+        least=np.array([c.least for c in loaded], np.float64),
     )
 
 
@@ -241,7 +251,7 @@ def _side(rule: Rule) -> _Side | None:
             return _Side(LOAD, 1.0, Limit(plus=w.busy_above), Limit(plus=w.busy_above * GHOST_CLEAR_RATIO))
         case Unlike(among="model"):
             return None
-        case Anomalous() | Bursting() | Unlike() | Residual() as w:
+        case Anomalous() | Bursting() | Unlike() | Residual() | Beyond() as w:
             # a tie of score and boundary is odd, by the contract of scores: just below it the limit is strict
             just_below = Limit(plus=float(np.nextafter(w.score, 0)))
             return _Side(asked(w)[0].metric, 1.0, just_below, Limit(plus=w.clear_score))

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from streams.operators.detect import bursts, peers, points, residual
+from streams.operators.detect import beyond, bursts, peers, points, residual
 from streams.operators.detect.anomaly import ensemble
+from streams.operators.detect.beyond import Loads
 from streams.operators.detect.bursts import Bursts
 from streams.operators.detect.channels import SIDES
 from streams.operators.detect.peers import Peers
@@ -23,11 +24,12 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-DETECTORS: Final = (*ensemble.DETECTORS, "burst", "peers", "residual")
+DETECTORS: Final = (*ensemble.DETECTORS, "burst", "peers", "residual", "load")
 """Names of all detectors, as findings give them."""
 BURST: Final = len(ensemble.DETECTORS)
 PEERS: Final = BURST + 1
 RESIDUAL: Final = BURST + 2
+LOAD: Final = BURST + 3
 
 POINT_SECONDS: Final = 10.0
 
@@ -40,6 +42,7 @@ class Detectors:
     bursts: Bursts = field(default_factory=Bursts)
     peers: Peers = field(default_factory=Peers)
     residual: Residuals = field(default_factory=Residuals)
+    loads: Loads = field(default_factory=Loads)
 
     @classmethod
     def every(cls, point_seconds: float, *, seasonal: bool) -> Detectors:
@@ -81,6 +84,8 @@ def define(table: Table, plan: Plan, detectors: Detectors) -> None:
         peers.define(table)
     if len(scored.residuals):
         residual.define(table, len(scored.residuals))
+    if scored.loads.size:
+        beyond.define(table, scored.loads.shape[1])
 
 
 def take(table: Table, plan: Plan, given: Round, detectors: Detectors) -> NDArray[np.intp]:
@@ -122,6 +127,11 @@ def score(table: Table, plan: Plan, given: Round, due: NDArray[np.intp], now: Fl
         odd = residual.score(table, rows, at, means[:, scored.residuals], detectors.residual)
         _put(found, first, 1, odd.score[:, None], 0.0, odd.high[:, None], RESIDUAL)
         found.value[:, first] = odd.energy
+        first += 1
+    if width := scored.loads.shape[1]:
+        above = beyond.score(table, rows, at, means[:, scored.loads[0]], means[:, scored.loads[1]], scored.least, detectors.loads)
+        _put(found, first, width, above.score, np.nan, above.high, LOAD)
+        found.value[:, first : first + width] = above.value
     return found
 
 

@@ -93,6 +93,18 @@ def unusual() -> list[v1.Finding]:
     return run(state(RULES["device_anomaly"]), *calm, batch(3000, sample("v:1", power_watts=90.0)))
 
 
+def capped() -> list[v1.Finding]:
+    calm = [batch(10 * s, sample("v:1", power_limit_watts=700.0)) for s in range(300)]
+    return run(state(*RULES.values()), *calm, batch(3000, sample("v:1", power_limit_watts=350.0)))
+
+
+def warming() -> list[v1.Finding]:
+    """A card that was busy and idle, and then is idle and not cool."""
+    cards = [sample("v:1", power_watts=400.0 + 100 * (s // 20 % 2), temperature_celsius=50.0 + 5 * (s // 20 % 2)) for s in range(400)]
+    warm = [sample("v:1", power_watts=400.0, temperature_celsius=64.0) for _ in range(2)]
+    return run(state(*RULES.values()), *(batch(10 * s, one) for s, one in enumerate([*cards, *warm])))[:1]
+
+
 def bursting() -> list[v1.Finding]:
     clean = [batch(60 * s, sample("v:1", ecc_corrected_volatile_errors=0)) for s in range(30)]
     return run(state(*RULES.values()), *clean, batch(1800, sample("v:1", ecc_corrected_volatile_errors=60)))
@@ -165,6 +177,8 @@ ELSE: Mapping[str, Callable[[], list[v1.Finding]]] = {
     "service_queue_predicted": lambda: predicted("requests_waiting", entity="service/c1/prod/chat"),
     "service_queue_long": waiting,
     "device_anomaly": unusual,
+    "power_limit_changed": capped,
+    "cooling_degraded": warming,
     "error_burst": bursting,
     "slow_card": lambda: beside("sm_clock_hertz", 1.4e9),
     "hot_card": lambda: beside("temperature_celsius", 75.0),

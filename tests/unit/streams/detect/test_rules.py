@@ -68,6 +68,8 @@ def test_the_built_in_rules_load_and_their_names_are_the_documented_ones() -> No
         "slow_card_of_model",
         "hot_card",
         "ghost_card",
+        "cooling_degraded",
+        "power_limit_changed",
         "service_queue_long",
     }
 
@@ -145,6 +147,8 @@ def test_a_fault_is_said_with_file_rule_key_and_remedy(tmp_path: Path, old: str,
         ("{type: peer, metrics: [power_watts]}", "key when.side: missing"),
         ("{type: residual, metrics: [power_watts, temperature_celsius]}", "key when.metrics"),
         ("{type: residual, metrics: [power_watts, sm_clock_hertz, fan_ratio, power_watts]}", "a metric is named twice"),
+        ("{type: beyond_load, metric: power_watts, load: power_watts}", "power_watts is its own load"),
+        ("{type: beyond_load, metric: temperature_celsius, load: pcie_replays}", "pcie_replays is a counter, this condition needs a gauge"),
         ("{type: ghost, memory_below_bytes: 1000}", "unknown_memory_below_bytes lies above memory_below_bytes"),
         ("{type: silent}", "type silent is of a node"),
         ("{type: above, metric: requests_waiting, limit: 3}", "requests_waiting is of a service"),
