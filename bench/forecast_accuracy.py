@@ -6,10 +6,11 @@ import time
 import warnings
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from bench.forecast_hindsight import least_errors
 from forecasting.pool import Chunk, predict_chunk
 from forecasting.predict import Job, Prediction
 from forecasting.screening import Question, screen
@@ -31,8 +32,8 @@ _SMALLEST: Final = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """Scaled errors (MASE) of each window by method, NaN where the past never moved (no scale); `inside` (n, horizon) whether our band
-    held what came; `said` (n,) whether anything was forecast."""
+    """Scaled errors (MASE) of each window by method, NaN where the past never moved (no scale); "hindsight" is no method but a bound.
+    `inside` (n, horizon) whether our band held what came; `said` (n,) whether anything was forecast."""
 
     windows: Windows
     mase: dict[str, NDArray[np.float64]]
@@ -54,8 +55,18 @@ def linear(past: NDArray[np.float64], horizon: int) -> NDArray[np.float64]:
     return out
 
 
-def ours(windows: Windows, horizon: int, advance: Callable[[int], None]) -> tuple[list[Prediction | None], float]:
-    """What the shipped forecaster says of each window, None where it says nothing; and the CPU seconds it took.
+class Said(NamedTuple):
+    """What is said of each window, None where nothing is; the CPU seconds it took; and what the models were shown: of the windows at
+    `rows` the clean series."""
+
+    predictions: list[Prediction | None]
+    seconds: float
+    rows: list[int]
+    series: list[NDArray[np.float64]]
+
+
+def ours(windows: Windows, horizon: int, advance: Callable[[int], None]) -> Said:
+    """What the shipped forecaster says of each window.
 
     The path is that of a round for series without a limit: gaps and changes of level, then chunks as the workers get them.
     """
@@ -79,18 +90,20 @@ def ours(windows: Windows, horizon: int, advance: Callable[[int], None]) -> tupl
     )
     found: list[Prediction | None] = [None] * n
     rows = np.nonzero(answer.enough)[0].tolist()
+    series = [answer.filled[row, int(answer.start[row]) :] for row in rows]
     for first in range(0, len(rows), shipped.chunk_series):
-        some = rows[first : first + shipped.chunk_series]
-        items = tuple((row, Job(answer.filled[row, int(answer.start[row]) :], False, row)) for row in some)
+        some = slice(first, first + shipped.chunk_series)
+        items = tuple((row, Job(y, False, row)) for row, y in zip(rows[some], series[some], strict=True))
         for label, result in predict_chunk(Chunk(items, horizon, shipped.paths)):
             found[label] = None if isinstance(result, str) else result
-        advance(len(some))
-    return found, time.process_time() - began
+        advance(len(items))
+    return Said(found, time.process_time() - began, rows, series)
 
 
 def scored(windows: Windows, horizon: int, advance: Callable[[int], None]) -> Scored:
     """Naive and predict_linear beside ours; a window of which nothing is said is scored as naive without a band."""
-    predictions, seconds = ours(windows, horizon, advance)
+    told = ours(windows, horizon, advance)
+    predictions = told.predictions
     scale = np.where(windows.scale > 0, windows.scale, np.nan)[:, None]
     last = np.repeat(windows.past[:, -1:], horizon, axis=1)
     said = np.array([p is not None for p in predictions])
@@ -99,13 +112,17 @@ def scored(windows: Windows, horizon: int, advance: Callable[[int], None]) -> Sc
     high = np.array([last[row] if p is None else p.p95 for row, p in enumerate(predictions)])
     tiny = 1e-9 * np.abs(windows.future)
     forecasts = {"ours": middle, "naive": last, "predict_linear": linear(windows.past, horizon)}
+    mase = {name: np.abs((said_ - windows.future) / scale).mean(axis=1) for name, said_ in forecasts.items()}
+    mase["hindsight"] = np.minimum(mase["ours"], mase["naive"])
+    least = least_errors(told.series, windows.future[told.rows], horizon) / scale[told.rows, 0]
+    mase["hindsight"][told.rows] = np.minimum(mase["hindsight"][told.rows], least)
     return Scored(
         windows=windows,
-        mase={name: np.abs((said_ - windows.future) / scale).mean(axis=1) for name, said_ in forecasts.items()},
+        mase=mase,
         inside=(windows.future >= low - tiny) & (windows.future <= high + tiny),
         said=said,
         models=Counter(p.model for p in predictions if p is not None),
-        seconds=seconds,
+        seconds=told.seconds,
         level=np.array([0.0 if p is None else p.level for p in predictions]),
     )
 

@@ -109,8 +109,11 @@ def score(table: Table, plan: Plan, given: Round, due: NDArray[np.intp], now: Fl
     first = 0
     if width := len(scored.anomalies):
         usual = ensemble.score(table, rows, at, means[:, scored.anomalies], detectors.usual)
-        _put(found, first, width, usual.lasting, usual.low, usual.high, usual.detector)
-        found.value[:, first : first + width] = means[:, scored.anomalies]
+        # what is read less often than points end stands for as long as its reading holds
+        held = np.isnan(means[:, scored.anomalies]) & ~np.isnan(found.value[:, first : first + width])
+        lasting = np.where(held, table["anomaly_lasting"][rows], usual.lasting)
+        _put(found, first, width, lasting, usual.low, usual.high, usual.detector)
+        found.value[:, first : first + width] = np.where(held, found.value[:, first : first + width], means[:, scored.anomalies])
         first += width
     if width := len(scored.bursts):
         burst = bursts.known(table, rows, at, detectors.bursts)

@@ -9,6 +9,7 @@ from bench import forecast_corpus as corpus
 from bench import forecast_faults as faults
 from bench import forecast_sweep as sweeping
 from bench.forecast_accuracy import Scored, linear, relative, scored
+from bench.forecast_hindsight import least_errors
 from bench.forecast_report import Figures, figures
 from forecasting.settings import Forecasting
 
@@ -90,6 +91,22 @@ def test_scaled_errors_of_a_past_that_never_moved_are_left_out() -> None:
     shown = of_accuracy(found, 10)
     assert shown["windows_without_scale"] == 2
     assert np.isfinite(float(shown["mase_mean"]))
+
+
+def test_hindsight_is_the_best_of_the_menu_and_never_worse_than_what_is_said() -> None:
+    rng = np.random.default_rng(3)
+    saw = np.arange(400.0) % 7
+    noise = np.cumsum(rng.normal(0, 1, 400))
+    windows = corpus.cut({"saw": saw, "noise": noise}, "x", 3, 10)
+    found = scored(windows, 10, lambda _: None)
+    assert (found.mase["hindsight"] <= np.minimum(found.mase["ours"], found.mase["naive"]) + 1e-12).all()
+    assert (found.mase["hindsight"] < found.mase["ours"] - 1e-6).any()
+
+
+def test_of_models_the_one_that_turns_out_best_counts() -> None:
+    line = np.arange(200.0)
+    level = np.full(10, 199.0)
+    assert least_errors([line, line], np.stack((np.arange(200.0, 210.0), level)), 10) == pytest.approx([0.0, 0.0], abs=0.2)
 
 
 def test_relative_errors_are_geometric_means() -> None:

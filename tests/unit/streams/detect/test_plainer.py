@@ -179,6 +179,21 @@ def test_a_list_that_could_not_be_read_of_a_device_says_nothing_of_it_and_a_list
     assert said(run(given, listed(90, None))) == [(90, "ghost_card", False)]
 
 
+def test_what_is_read_once_a_minute_stays_odd_between_its_readings() -> None:
+    """A finding that nobody repeats is over: it would begin again with each reading."""
+    given = state(rule({"type": "anomaly", "metrics": ["power_limit_watts"], "score": 0.9, "clear_score": 0.5}))
+    found: list[v1.Finding] = []
+    for n in range(1400):
+        slow: dict[str, Any] = {"power_limit_watts": 350.0 if n >= 1200 else 700.0} if n % 6 == 0 else {}
+        found += run(given, batch(STEP * n, sample("v:1", power_watts=300.0, **slow)))
+    assert found[0].observed_at_ns == at(12_000)
+    assert found[0].value == 350.0
+    assert all(f.active for f in found)
+    assert len({f.since_ns for f in found}) == 1
+    assert all(later.observed_at_ns <= earlier.valid_until_ns for earlier, later in zip(found, found[1:], strict=False))
+    assert found[-1].valid_until_ns >= at(13_990)
+
+
 def test_a_ghost_ends_when_it_is_idle() -> None:
     found = run(state(RULES["ghost_card"]), listed(0, 0), listed(1, 0, busy=0.9), listed(2, 0, busy=0.1))
     assert said(found) == [(0, "ghost_card", True), (2, "ghost_card", False)]
