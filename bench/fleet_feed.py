@@ -93,7 +93,7 @@ class Feed:
             return []
         if self._step > self._ahead:
             self._look_ahead(before)
-        said = [record(topics.CONTEXT_EVENTS, e.entity.encode(), e, at_ns) for e in self._context.pop(self._step, ())]
+        said = [record(topics.CONTEXT_EVENTS, node_key(e.cluster, e.node), e, at_ns) for e in self._context.pop(self._step, ())]
         said += [record(topics.DEVICE_EVENTS, node_key(e.cluster, e.node), e, at_ns) for e in device_events(self.fleet, before, self._step)]
         self._view = self.fleet.view()
         number = self._step // STEP_SECONDS

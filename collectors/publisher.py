@@ -11,7 +11,7 @@ from schemas import topics
 from schemas.catalogue import FAST, SLOW
 from schemas.codec import encode
 from schemas.flow import Out, ReadingEvent
-from schemas.identity import INVENTORY_ONLY, NodeRef, complete_info, device_key, node_key, vendor_of
+from schemas.identity import INVENTORY_ONLY, NodeRef, complete_info, device_key, node_key, place_key, vendor_of
 from schemas.telemetry import v1
 
 _SLOW_NAME: Final = {metric.number: metric.name for metric in SLOW}
@@ -235,9 +235,9 @@ def _by_node(event: ReadingEvent) -> bytes:
     return node_key(event.cluster, event.node)
 
 
-def _by_entity(event: ReadingEvent) -> bytes:
+def _by_place(event: ReadingEvent) -> bytes:
     assert isinstance(event, v1.ContextEvent)
-    return event.entity.encode()
+    return place_key(NodeRef(event.cluster, event.node), event.entity)
 
 
 def _by_what(event: ReadingEvent) -> bytes:
@@ -249,7 +249,7 @@ def _by_what(event: ReadingEvent) -> bytes:
 
 _ROUTE: Final[dict[type[ReadingEvent], tuple[str, Callable[[ReadingEvent], bytes]]]] = {
     v1.DeviceEvent: (topics.DEVICE_EVENTS, _by_node),
-    v1.ContextEvent: (topics.CONTEXT_EVENTS, _by_entity),
+    v1.ContextEvent: (topics.CONTEXT_EVENTS, _by_place),
     v1.AllocationSnapshot: (topics.ALLOCATIONS, _by_node),
     v1.AllocationChange: (topics.ALLOCATION_CHANGES, _by_node),
     v1.InferenceWindow: (topics.INFERENCE, _by_node),

@@ -12,7 +12,7 @@ from forecasting.shared import Shared
 from schemas import topics
 from schemas.codec import decode, encode
 from schemas.flow import DeadLetter, Emitted, Partition, Reader, Record, Rejected, Tick
-from schemas.identity import node_key, partition_of
+from schemas.identity import NodeRef, node_key, partition_of, place_key
 from schemas.telemetry import v1
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class ForecastProcessor:
         if self._seeds_left:
             self._seed(tick.at_ns)
         said = [found for group in self._groups for found in group.rounds.advance(tick.at_ns)]
-        return [encode(topics.FORECASTS, found.entity.encode(), found) for found in said]
+        return [encode(topics.FORECASTS, place_key(NodeRef(found.cluster, found.node), found.entity), found) for found in said]
 
     def close(self) -> None:
         """End the worker processes."""

@@ -79,6 +79,11 @@ def node_key(cluster: str, node: str) -> bytes:
     return f"{cluster}/{node}".encode()
 
 
+def place_key(node: NodeRef, entity: str) -> bytes:
+    """Of what is about an entity: its node where it has one, so that who watches the node hears of it; else the entity itself."""
+    return node.key if node.node else entity.encode()
+
+
 def device_key(cluster: str, node: str, uid: str) -> bytes:
     return f"{cluster}/{node}/{uid}".encode()
 

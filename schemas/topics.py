@@ -18,7 +18,9 @@ MAX_MESSAGE_BYTES: Final = 4 * 1024 * 1024
 MAX_VALUE_BYTES: Final = 1024 * 1024
 """What our own roles write and accept; the largest real message (an allocation snapshot of a busy node) stays below 200 KiB."""
 
-Key = Literal["cluster/node", "cluster/node[/uid]", "entity", "service", "cluster/model", "rule+entity", "fingerprint", "original"]
+Key = Literal[
+    "cluster/node", "cluster/node[/uid]", "cluster/node or entity", "service", "cluster/model", "rule+entity", "fingerprint", "original"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ TOPICS: Final[tuple[Topic, ...]] = (
     Topic(SAMPLES, "cluster/node", v1.SampleBatch, None, DAY_MS, True, ("agent",), ("attribute", "detect", "sqlite", "influxdb", "forecast"), "what the devices said, one batch per node, source and tick"),
     Topic(INVENTORY, "cluster/node[/uid]", v1.InventoryRecord, None, None, False, ("agent",), ("detect", "sqlite", "influxdb"), "which nodes and devices exist"),
     Topic(DEVICE_EVENTS, "cluster/node", v1.DeviceEvent, None, 30 * DAY_MS, True, ("agent",), ("detect", "sqlite", "influxdb"), "Xid, hot-plug, lost, hang, maintenance"),
-    Topic(CONTEXT_EVENTS, "entity", v1.ContextEvent, None, 7 * DAY_MS, True, ("agent",), ("detect", "sqlite", "influxdb"), "deploys, restarts, maintenance: what explains a change"),
+    Topic(CONTEXT_EVENTS, "cluster/node or entity", v1.ContextEvent, None, 7 * DAY_MS, True, ("agent",), ("detect", "sqlite", "influxdb"), "deploys, restarts, maintenance: what explains a change"),
     Topic(ALLOCATIONS, "cluster/node", v1.AllocationSnapshot, None, None, False, ("agent",), ("attribute",), "who holds which device, the node's full state"),
     Topic(ALLOCATION_CHANGES, "cluster/node", v1.AllocationChange, None, 40 * DAY_MS, True, ("agent",), ("sqlite", "influxdb",), "intervals opened, closed, corrected: what billing reads"),
     Topic(INFERENCE, "cluster/node", v1.InferenceWindow, None, DAY_MS, True, ("agent",), ("detect", "sqlite", "influxdb", "forecast"), "what the inference servers did per window"),
@@ -79,7 +81,7 @@ TOPICS: Final[tuple[Topic, ...]] = (
     Topic(ALERT_STATE, "fingerprint", v1.AlertState, 1, None, False, ("alert",), ("alert", "detect"), "state of each open episode"),
     Topic(ALERTS, "fingerprint", v1.Alert, 1, 30 * DAY_MS, False, ("alert",), ("alert", "notify", "mirror", "sqlite", "influxdb"), "alert transitions"),
     Topic(ALERTS_JSON, "fingerprint", None, 1, 30 * DAY_MS, False, ("mirror",), (), "the same as JSON, for plain consumers"),
-    Topic(FORECASTS, "entity", v1.Forecast, None, 7 * DAY_MS, False, ("forecast",), ("forecast", "detect", "sqlite", "influxdb"), "where a series goes, and withdrawals"),
+    Topic(FORECASTS, "cluster/node or entity", v1.Forecast, None, 7 * DAY_MS, False, ("forecast",), ("forecast", "detect", "sqlite", "influxdb"), "where a series goes, and withdrawals"),
     Topic(RECORDINGS, "cluster/node", None, None, 7 * DAY_MS, True, (), (), "reserved: high-rate recordings around an event"),
     Topic(DLQ, "original", None, None, 30 * DAY_MS, True, ("attribute", "detect", "alert", "sqlite", "influxdb", "notify", "mirror", "forecast"), (), "what could not be processed, with its reason"),
 )

@@ -278,7 +278,8 @@ def test_the_own_node_is_said_once_and_never_for_another() -> None:
 
 EVENTS = [
     (device_event(NODE, "nvidia", "lost", 5, "gone"), topics.DEVICE_EVENTS, b"prod-a/gpu-node-0042"),
-    (v1.ContextEvent(entity="service/c/ns/web", cluster="c", node="n", kind=1, at_ns=5), topics.CONTEXT_EVENTS, b"service/c/ns/web"),  # type: ignore[arg-type]  # an enum's number
+    (v1.ContextEvent(entity="service/c/ns/web", cluster="c", node="n", kind=1, at_ns=5), topics.CONTEXT_EVENTS, b"c/n"),  # type: ignore[arg-type]  # an enum's number
+    (v1.ContextEvent(entity="service/c/ns/web", cluster="c", kind=1, at_ns=5), topics.CONTEXT_EVENTS, b"service/c/ns/web"),  # type: ignore[arg-type]  # as above
     (v1.AllocationSnapshot(cluster="c", node="n", taken_at_ns=5), topics.ALLOCATIONS, b"c/n"),
     (v1.AllocationChange(cluster="c", node="n", kind=1, at_ns=5), topics.ALLOCATION_CHANGES, b"c/n"),  # type: ignore[arg-type]  # as above
     (v1.InferenceWindow(cluster="c", node="n", started_at_ns=1, ended_at_ns=5), topics.INFERENCE, b"c/n"),

@@ -160,7 +160,7 @@ class Run:
         for out in outs:
             message = decode(Record(out.topic, 0, 0, out.key, out.value, out.headers, at_ns))
             assert isinstance(message, v1.Forecast)
-            assert out.key == message.entity.encode()
+            assert out.key == (node_key(message.cluster, message.node) if message.node else message.entity.encode())
             self.said.append(Said((at_ns - START_NS) / SECOND, message))
 
     @property

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from collectors.publisher import event_out
 from schemas import topics
 from schemas.codec import decode
-from schemas.flow import Emitted, Out, Record, Tick
-from schemas.identity import device_key, node_key
+from schemas.flow import Emitted, Out, Partition, Record, Tick
+from schemas.identity import device_key, node_key, partition_of
 from schemas.telemetry import v1
 from streams.processors.detect import DetectProcessor
 from streams.settings import Detect
@@ -21,6 +22,7 @@ RULES = """rules:
   - {name: odd_power, meaning: M., summary: S, when: {type: anomaly, metrics: [power_watts]}}
   - {name: full, meaning: M., summary: S, when: {type: above, metric: memory_used_bytes, limit: 80}}
 """
+DEPLOY = v1.ContextEventKind.CONTEXT_EVENT_KIND_DEPLOY
 JUMP, END, STEP = 6000, 7500, 10
 """Seconds: the power jumps at JUMP and stays; one sample each STEP."""
 
@@ -69,6 +71,11 @@ def deploy(seconds: float) -> Record:
         id="e1",
     )
     return record(topics.CONTEXT_EVENTS, event, seconds)
+
+
+def jump(seconds: int, node: str) -> v1.SampleBatch:
+    watts = (300 if seconds < JUMP else 650) + 5 * math.sin(seconds)
+    return batch(seconds, sample(f"v:{node}", power_watts=watts, memory_used_bytes=40), node=node)
 
 
 def usage(seconds: float, service: str = "") -> Record:
@@ -122,6 +129,29 @@ def test_who_worked_on_it_long_ago_is_not(make: Make) -> None:
     gone = [usage(s) for s in range(500, 1500, 100)]
     found = findings(make().process([usage(0, "chat"), *gone, *power(until=JUMP), deploy(JUMP - 5), *power(JUMP, JUMP + 300)]))
     assert odd(found)[0].active
+
+
+def test_each_of_two_processes_hears_what_was_done_on_its_own_nodes(tmp_path: Path) -> None:
+    """Keyed by its entity an event of a service would go to one process, whatever nodes the service works on."""
+    file = tmp_path / "rules.yaml"
+    file.write_text(RULES, encoding="utf-8")
+    heard = 0
+    for mine in ({0, 1}, {2, 3}):
+        given = DetectProcessor.of(Detect(rules=file), rebuild_seconds=120)
+        given.restore(MemoryReader(), frozenset(Partition(topic, p) for topic in DetectProcessor.inputs for p in mine))
+        for node in (f"n{n}" for n in range(6)):
+            calm = [record(topics.SAMPLES, jump(s, node), s) for s in range(0, JUMP, STEP)]
+            after = [record(topics.SAMPLES, jump(s, node), s) for s in range(JUMP, JUMP + 100, STEP)]
+            done = v1.ContextEvent(entity="service/c1/ai/chat", cluster="c1", node=node, kind=DEPLOY, at_ns=at(JUMP - 5), id=node)
+            made = event_out(done)
+            known = v1.AttributedBatch(cluster="c1", node=node, source="nvidia", taken_at_ns=at(0))
+            known.rows.add(uid=f"v:{node}", share_ratio=1, workload=v1.Workload(namespace="ai", service="chat"))
+            event = Record(made.topic, partition_of(made.key, 4), 0, made.key, made.value, made.headers, at(JUMP - 5))
+            told = [r for r in (record(topics.USAGE, known, 0), *calm, event, *after) if r.partition in mine]
+            found = odd(findings(given.process(told)))
+            assert [(f.active, f.evidence["context_event"]) for f in found[:1]] == ([(False, node)] if len(told) > 1 else [])
+            heard += len(told) > 1
+    assert heard == 6
 
 
 def test_a_deploy_that_is_heard_of_late_clears_it(make: Make) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -190,7 +191,7 @@ def test_what_is_read_once_a_minute_stays_odd_between_its_readings() -> None:
     assert found[0].value == 350.0
     assert all(f.active for f in found)
     assert len({f.since_ns for f in found}) == 1
-    assert all(later.observed_at_ns <= earlier.valid_until_ns for earlier, later in zip(found, found[1:], strict=False))
+    assert all(later.observed_at_ns <= earlier.valid_until_ns for earlier, later in itertools.pairwise(found))
     assert found[-1].valid_until_ns >= at(13_990)
 
 
