@@ -37,8 +37,9 @@ def increase(
     reset: what it shows was counted since. In the same epoch it is a fault: the base moves and nothing is added.
     """
     # most rows say nothing new and have no growth that could leave the window: they are not touched
-    news = ~np.isnan(values).all(axis=1)
-    busy = news | table["counter_grows"][rows]
+    changed = (values != table["counter_last"][rows]) | (table["counter_epoch"][rows] != epoch[:, None])
+    changed &= values == values
+    busy = changed.any(axis=1) | table["counter_grows"][rows]
     if busy.all():
         return _increase(table, rows, at_ns, epoch, values, within_ns)
     grown = np.zeros(values.shape)
