@@ -94,7 +94,7 @@ def ours(windows: Windows, horizon: int, advance: Callable[[int], None]) -> Said
     for first in range(0, len(rows), shipped.chunk_series):
         some = slice(first, first + shipped.chunk_series)
         items = tuple((row, Job(y, False, row)) for row, y in zip(rows[some], series[some], strict=True))
-        for label, result in predict_chunk(Chunk(items, horizon, shipped.paths)):
+        for label, result, _ in predict_chunk(Chunk(items, horizon, shipped.paths)):
             found[label] = None if isinstance(result, str) else result
         advance(len(items))
     return Said(found, time.process_time() - began, rows, series)

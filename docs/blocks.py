@@ -182,10 +182,11 @@ def _rule(name: str) -> str:
     rule: Rule = {r.name: r for r in load_rules()}[name]
     shadow = ", shadow: evaluated and stored, nobody is told" if rule.mode == "shadow" else ""
     hold = f"after {seconds(rule.hold_seconds)}" if rule.hold_seconds else "at once"
+    beside = f" It is not raised while {' or '.join(f'`{name}`' for name in rule.unless)} stands for the device." if rule.unless else ""
     clear = f"after {seconds(rule.clear_seconds)} without it" if rule.clear_seconds else "as soon as it ends"
     return (
         f"**{rule.meaning}** Severity {rule.severity}{shadow}, about a {rule.entity}.\n\n"
-        f"Condition: {condition(rule.when)}. It fires {hold} and resolves {clear}."
+        f"Condition: {condition(rule.when)}. It fires {hold} and resolves {clear}.{beside}"
     )
 
 

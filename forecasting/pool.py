@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from forecasting.predict import Job, Prediction, predict_all
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Callable, Sequence
 
 _START_SECONDS: Final = 120.0
@@ -41,8 +40,11 @@ class Chunk:
 
 
 class Labelled(NamedTuple):
+    """`alone`: its chunk raised, and the series was tried by itself."""
+
     label: int
     result: Result
+    alone: bool = False
 
 
 class Pool(Protocol):
@@ -61,12 +63,14 @@ class Pool(Protocol):
 def predict_chunk(chunk: Chunk) -> list[Labelled]:
     """Every item gets a result: one bad series never costs the others theirs."""
     jobs = [job for _, job in chunk.items]
+    alone = False
     try:
         results: list[Result] = [*predict_all(jobs, horizon=chunk.horizon, paths=chunk.paths)]
     except Exception:  # whatever a numerical library may raise: the chunk's other series must not pay for it
+        alone = True
         results = [_alone(job, chunk) for job in jobs]
     return [
-        Labelled(label, f"unpredictable: {result}" if isinstance(result, str) else result)
+        Labelled(label, f"unpredictable: {result}" if isinstance(result, str) else result, alone)
         for (label, _), result in zip(chunk.items, results, strict=True)
     ]
 
@@ -81,11 +85,14 @@ def _alone(job: Job, chunk: Chunk) -> Result:
 class Inline:
     """Predicts in this process, at once: for tests, and for `workers: 0`."""
 
-    def __init__(self) -> None:
+    def __init__(self, events: Counter[str] | None = None) -> None:
         self._done: list[Labelled] = []
+        self._events: Counter[str] = Counter() if events is None else events
 
     def submit(self, chunk: Chunk) -> None:
-        self._done += predict_chunk(chunk)
+        done = predict_chunk(chunk)
+        self._done += done
+        _count(self._events, done)
 
     def poll(self) -> list[Labelled]:
         done, self._done = self._done, []
@@ -110,7 +117,8 @@ class _Worker:
 
 @dataclass(slots=True)
 class Processes:
-    """`workers` processes, started at the first submit (or `start`). `events` counts worker_crashed, worker_hung and series_given_up."""
+    """`workers` processes, started at the first submit (or `start`). `events` counts worker_crashed, worker_hung,
+    series_given_up, and series_tried_alone: their chunk raised, which the others must not pay for, but somebody should look into."""
 
     workers: int
     timeout_seconds: float
@@ -149,6 +157,7 @@ class Processes:
                     else:
                         done += reply
                         worker.chunk = None
+                        _count(self.events, reply)
             except (EOFError, OSError, pickle.UnpicklingError):
                 self._replace(worker, "worker_crashed")
                 continue
@@ -211,6 +220,11 @@ class Processes:
         return _Worker(process, Connection(ours.detach()), self.monotonic())
 
 
+def _count(events: Counter[str], done: Sequence[Labelled]) -> None:
+    if done and done[0].alone:
+        events["series_tried_alone"] += len(done)
+
+
 def _end(worker: _Worker) -> None:
     worker.pipe.close()
     worker.process.kill()
@@ -220,7 +234,7 @@ def _end(worker: _Worker) -> None:
 def open_pool(workers: int, *, timeout_seconds: float, events: Counter[str]) -> Pool:
     """As the settings say; the processes start importing at once, so that the first round does not wait for them."""
     if workers == 0:
-        return Inline()
+        return Inline(events)
     pool = Processes(workers, timeout_seconds, events)
     pool.start()
     return pool

@@ -200,7 +200,7 @@ class Rounds:
 
     def _collect(self) -> list[v1.Forecast]:
         out: list[v1.Forecast] = []
-        for label, result in self._pool.poll():
+        for label, result, _ in self._pool.poll():
             asked = self._asked.pop(label, None)
             if asked is None:
                 continue

@@ -27,7 +27,7 @@ class Shared:
     def poll(self, number: int) -> list[Labelled]:
         """What is finished for one part; what is for others waits for them."""
         parts = len(self._boxes)
-        for label, result in self._pool.poll():
+        for label, result, _ in self._pool.poll():
             self._boxes[label % parts].append(Labelled(label // parts, result))
         found, self._boxes[number] = self._boxes[number], []
         return found

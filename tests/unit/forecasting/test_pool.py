@@ -116,6 +116,18 @@ def test_one_series_that_raises_does_not_spoil_the_chunk() -> None:
     assert isinstance(found[2].result, str)
 
 
+def test_a_chunk_that_raises_is_tried_series_by_series_and_counted() -> None:
+    """A horizon of nothing is refused by the backtest, whatever the series."""
+    events: Counter[str] = Counter()
+    pool = open_pool(0, timeout_seconds=1.0, events=events)
+    pool.submit(Chunk(((0, job(1.0)), (1, job(2.0))), 0, 100))
+    found = pool.poll()
+    assert [type(one.result) for one in found] == [str, str]
+    assert events == {"series_tried_alone": 2}
+    pool.submit(Chunk(((0, job(1.0)),), 5, 100))
+    assert events == {"series_tried_alone": 2}
+
+
 def test_chunks_are_bounded() -> None:
     items = [(i, job(1.0)) for i in range(130)]
     assert [len(chunk.items) for chunk in chunks(items, 64, horizon=5, paths=100)] == [64, 64, 2]
