@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from schemas.flow import Busy
 from schemas.topics import MAX_VALUE_BYTES, SAMPLES
+from xpulse.bus.filling import Filling
 from xpulse.bus.line import Flight, Line, size_bytes
 from xpulse.bus.replay import PROBE_RECORDS, Replay
 from xpulse.bus.sending import Sender
@@ -69,6 +70,7 @@ class AgentPublisher:
         self._setting = "northbound.spool.memory_bytes" if memory_bytes else "bus.queue_bytes"
         self._spool, self._trouble = spool, trouble
         self._patience_seconds, self._fsync_seconds = patience_seconds, fsync_seconds
+        self._filling = Filling()
         self._replay = Replay(spool.lanes if spool else {}, replay_bytes_per_second, time.monotonic())
         self._now_ns = now_ns
         self._sender = _Sender(bus.model_copy(update={"queue_bytes": self._limit_bytes}), linger_ms=bus.linger_ms)
@@ -291,6 +293,7 @@ class AgentPublisher:
         totals.failed = +(self._failed + spool.dropped) if spool else +self._failed
         if spool is not None:
             totals.spool_bytes = spool.disk_bytes
+            totals.spool_full_seconds = self._filling.take(time.monotonic(), spool.disk_bytes, spool.max_bytes)
             oldest_ns = spool.oldest_ns
             totals.spool_oldest_seconds = max(0.0, (self._now_ns() - oldest_ns) / _NS_PER_SECOND) if oldest_ns else 0.0
             totals.spool_dropped_bytes = spool.dropped_bytes

@@ -35,6 +35,8 @@ class AgentTotals:
     spool_records: int = 0
     spool_oldest_seconds: float = 0.0
     """Age of the oldest message in the spool."""
+    spool_full_seconds: float | None = None
+    """Until the spool is full at the rate of late; None where it does not grow."""
     spool_dropped_bytes: Counter[str] = field(default_factory=Counter)
     spool_trouble: str = ""
     """Why there is no spool although there should be, or why the last write to it failed."""

@@ -23,7 +23,8 @@ def delivery_trouble(totals: AgentTotals) -> str:
 def _waits(totals: AgentTotals) -> str:
     found = f"{totals.unacknowledged:,} messages wait in memory"
     if totals.spool_limit_bytes and totals.spool_records:
-        found = f"{totals.spool_records:,} messages spooled ({_size(totals.spool_bytes)} of {_size(totals.spool_limit_bytes)})"
+        size = f"{_size(totals.spool_bytes)} of {_size(totals.spool_limit_bytes)}{_full(totals.spool_full_seconds)}"
+        found = f"{totals.spool_records:,} messages spooled ({size})"
     return "; ".join(filter(None, [found, totals.spool_trouble]))
 
 
@@ -32,6 +33,19 @@ def catching_up(totals: AgentTotals) -> str:
     if not totals.spool_records:
         return ""
     return f"sending {totals.spool_records:,} messages from the spool, the oldest {totals.spool_oldest_seconds:.0f} s old"
+
+
+def _full(seconds: float | None) -> str:
+    """When the oldest messages begin to go over board."""
+    match seconds:
+        case None:
+            return ""
+        case _ if seconds <= 0:
+            return ", full"
+        case _ if seconds < 7200:
+            return f", full in {max(1.0, seconds / 60):.0f} min"
+        case _:
+            return f", full in {seconds / 3600:.0f} h"
 
 
 def _size(size_bytes: int) -> str:

@@ -63,6 +63,7 @@ SELF_METRICS: Final[dict[str, tuple[Kind, str]]] = {
     "xpulse_spool_bytes": ("gauge", "Size of the spool on disk."),
     "xpulse_spool_limit_bytes": ("gauge", "What the spool may take on disk."),
     "xpulse_spool_oldest_age_seconds": ("gauge", "Age of the oldest record in the spool; 0 where there is none."),
+    "xpulse_spool_full_in_seconds": ("gauge", "Until the spool is full at the rate of the last minutes; none where it does not grow."),
     "xpulse_spool_replayed_records_total": ("counter", "Records that were acknowledged after a wait in the spool."),
     "xpulse_spool_dropped_bytes_total": (
         "counter",
@@ -194,6 +195,7 @@ def _spool(totals: AgentTotals) -> list[SelfMetric]:
         metric("xpulse_spool_bytes", [({}, totals.spool_bytes)]),
         metric("xpulse_spool_limit_bytes", [({}, totals.spool_limit_bytes)]),
         metric("xpulse_spool_oldest_age_seconds", [({}, totals.spool_oldest_seconds)]),
+        metric("xpulse_spool_full_in_seconds", [] if totals.spool_full_seconds is None else [({}, totals.spool_full_seconds)]),
         metric("xpulse_spool_replayed_records_total", [({}, totals.replayed)]),
         metric("xpulse_spool_dropped_bytes_total", [({"reason": r}, n) for r, n in sorted(dict(totals.spool_dropped_bytes).items())]),
     ]

@@ -23,6 +23,18 @@ SPOOLED: Final[Any] = {"spool_records": 5700, "spool_bytes": 12 * 2**20, "spool_
         (AgentTotals(**SPOOLED), ""),
         (AgentTotals(silent_seconds=95.2, **SPOOLED), "bus unreachable for 95 s; 5,700 messages spooled (12 MiB of 512 MiB)"),
         (
+            AgentTotals(silent_seconds=95, spool_full_seconds=5400.0, **SPOOLED),
+            "bus unreachable for 95 s; 5,700 messages spooled (12 MiB of 512 MiB, full in 90 min)",
+        ),
+        (
+            AgentTotals(silent_seconds=95, spool_full_seconds=90_000.0, **SPOOLED),
+            "bus unreachable for 95 s; 5,700 messages spooled (12 MiB of 512 MiB, full in 25 h)",
+        ),
+        (
+            AgentTotals(silent_seconds=95, spool_full_seconds=0.0, **SPOOLED),
+            "bus unreachable for 95 s; 5,700 messages spooled (12 MiB of 512 MiB, full)",
+        ),
+        (
             AgentTotals(silent_seconds=6, silent_why="1/1 brokers are down", unacknowledged=7),
             "bus unreachable for 6 s (1/1 brokers are down); 7 messages wait in memory",
         ),
@@ -35,7 +47,7 @@ SPOOLED: Final[Any] = {"spool_records": 5700, "spool_bytes": 12 * 2**20, "spool_
             "the broker does not take a (no answer), t (Unknown topic); see: xpulse topics create; 1 messages spooled (1.2 MiB of 95 MiB)",
         ),
     ],
-    ids=["nothing", "in-flight", "catching-up", "silent", "why", "no-spool", "stuck"],
+    ids=["nothing", "in-flight", "catching-up", "silent", "full-soon", "full-late", "full", "why", "no-spool", "stuck"],
 )
 def test_words(totals: AgentTotals, words: str) -> None:
     assert delivery_trouble(totals) == words
@@ -60,6 +72,7 @@ def test_every_number_of_the_spool_is_a_metric() -> None:
         sent_twice=4,
         replayed=9,
         spool_oldest_seconds=90,
+        spool_full_seconds=5400.0,
         failed=Counter(spool_full=3),
         spool_dropped_bytes=Counter(spool_full=999),
         **SPOOLED,
@@ -72,6 +85,7 @@ def test_every_number_of_the_spool_is_a_metric() -> None:
         "xpulse_spool_bytes 12582912",
         "xpulse_spool_limit_bytes 536870912",
         "xpulse_spool_oldest_age_seconds 90",
+        "xpulse_spool_full_in_seconds 5400",
         "xpulse_spool_replayed_records_total 9",
         'xpulse_spool_dropped_bytes_total{reason="spool_full"} 999',
         'xpulse_dropped_total{plugin="",reason="spool_full"} 3',
