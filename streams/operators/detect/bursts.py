@@ -169,7 +169,8 @@ def _point(s: Floats, at_ns: Floats, options: Bursts) -> Floats:
     each = np.arange(len(s))
     found, span, most = spans[0][worst, each], spans[1][worst, each], surprise[worst, each]
     warm = history >= options.warm_up_seconds
-    s[:, _SCORE] = np.where(warm, most / (most + boundary), np.nan)
+    # in single precision: the last digits of a logarithm depend on how many are taken together
+    s[:, _SCORE] = np.where(warm, most / (most + boundary), np.nan).astype(np.float32)
     s[:, _GROWN], s[:, _GROWN_S] = found, span
     s[:, _HIGH] = np.nan
     if (near := np.flatnonzero(warm & (most > boundary / 4))).size:
