@@ -198,7 +198,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with Progress(*columns, console=Console(stderr=True), refresh_per_second=4) as progress:
         found = measure(size, asked.only, progress)
     shown = result(found)
-    Console().print(tables(shown))
+    # a pipe has no width, and a table in eighty columns cannot be read
+    Console(width=None if sys.stdout.isatty() else 150).print(tables(shown))
     shown |= {"cores": os.cpu_count() or 0, "load_average_1m": round(os.getloadavg()[0], 2)}
     asked.out.parent.mkdir(parents=True, exist_ok=True)
     asked.out.write_text(json.dumps(shown, indent=2) + "\n", encoding="utf-8")
