@@ -51,7 +51,8 @@ def main() -> int:
     parser.add_argument("--scrape-seconds", type=float, default=SCRAPE_SECONDS, help="how often each is scraped (15); also told for 1")
     parser.add_argument("--only", action="append", choices=("xpulse", "nvitop", "all-smi", "bare"), help="measure only these (repeatable)")
     options = parser.parse_args()
-    console = Console()
+    # a pipe has no width, and a table in eighty columns cannot be read
+    console = Console(width=None if sys.stdout.isatty() else 150)
     chosen = set(options.only or ("bare", "xpulse", "nvitop", "all-smi"))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -132,7 +132,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     session.ceiling(name, measure)
         for case in chosen:
             session.measure(case)
-    Console().print(tables(session.outcomes, session.ceilings, session.skipped))
+    # a pipe has no width, and a table in eighty columns cannot be read
+    Console(width=None if sys.stdout.isatty() else 150).print(tables(session.outcomes, session.ceilings, session.skipped))
     found = figures(session.outcomes, session.ceilings, session.skipped, _machine(shape))
     asked.out.parent.mkdir(parents=True, exist_ok=True)
     asked.out.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")

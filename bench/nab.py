@@ -80,7 +80,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with Progress(*columns, console=console, refresh_per_second=2) as progress:
         found = measure(series, progress, speed=not (asked.quick or asked.no_speed), trust=not asked.quick)
     said = figures(found)
-    Console().print(tables(found, said, files=asked.files))
+    # a pipe has no width, and a table in eighty columns cannot be read
+    Console(width=None if sys.stdout.isatty() else 150).print(tables(found, said, files=asked.files))
     said |= {
         "quick": int(asked.quick),
         "cores": os.cpu_count() or 0,
