@@ -101,8 +101,11 @@ def known(table: Table, rows: NDArray[np.intp], at_ns: NDArray[np.int64], option
 def _take(
     table: Table, rows: NDArray[np.intp], at_ns: NDArray[np.int64], epoch: NDArray[np.int64], values: Floats, options: Bursts
 ) -> None:
-    if _only_time(table, rows, at_ns, epoch, values, options):
+    busy = _busy(table, rows, at_ns, epoch, values, options)
+    if not busy.any():
         return
+    if not busy.all():
+        rows, at_ns, epoch, values = rows[busy], at_ns[busy], epoch[busy], values[busy]
     state = table["burst"][rows]
     news = ~np.isnan(values)
     last, last_ns = state[:, _LAST], state[:, _LAST_NS]
@@ -126,22 +129,23 @@ def _take(
     table["burst"][rows] = state
 
 
-def _only_time(
+def _busy(
     table: Table, rows: NDArray[np.intp], at_ns: NDArray[np.int64], epoch: NDArray[np.int64], values: Floats, options: Bursts
-) -> bool:
-    """Takes in what most calls bring: every counter says what it said before, and no point ends. Else False, and nothing is taken."""
+) -> NDArray[np.bool_]:
+    """Which rows (n,) bring more than time: a counter that says something else than before, a new epoch, or the end of a point. Of the
+    others, which are nearly all, the time is taken in here."""
     state = table["burst"]
-    # a value that is not known is no zero either
-    if (values - state[rows, _LAST]).any() or (table["burst_epoch"][rows] != epoch[:, None]).any():
-        return False
-    passed = np.maximum(at_ns[:, None] - state[rows, _LAST_NS], 0.0)
-    passed *= 1e-9
-    passed += state[rows, _PENDING_S]
-    if (passed >= options.point_seconds).any():
-        return False
-    state[rows, _PENDING_S] = passed
-    state[rows, _LAST_NS] = at_ns[:, None]
-    return True
+    news = values == values
+    last_ns, pending = state[rows, _LAST_NS], state[rows, _PENDING_S]
+    passed = pending + np.maximum(at_ns[:, None] - last_ns, 0.0) * 1e-9
+    # what was not known before is not the same either
+    more = (values != state[rows, _LAST]) | (table["burst_epoch"][rows] != epoch[:, None]) | (passed >= options.point_seconds)
+    busy: NDArray[np.bool_] = (news & more).any(axis=1)
+    calm = ~busy
+    if calm.any():
+        state[rows[calm], _PENDING_S] = np.where(news, passed, pending)[calm]
+        state[rows[calm], _LAST_NS] = np.where(news, at_ns[:, None], last_ns)[calm]
+    return busy
 
 
 def _point(s: Floats, at_ns: Floats, options: Bursts) -> Floats:
